@@ -1,0 +1,5 @@
+"""Packaging entry point; everything it needs is said in setup.cfg."""
+
+from setuptools import setup
+
+setup()
