@@ -1,0 +1,41 @@
+"""What a read says of a server's provisioning and health (contract 4.7 and 4.8)."""
+
+from __future__ import annotations
+
+from server_api.servers.model import ConditionType, Server
+
+_PROVISIONING = {
+    "Provisioning": "provisioning",
+    "DependencyNotReady": "provisioning",
+    "DependencyFailed": "provisioning",
+    "Provisioned": "provisioned",
+    "Errored": "error",
+    "DependencyNotFound": "error",
+    "Deprovisioning": "deprovisioning",
+    "Deprovisioned": "deprovisioning",
+}
+
+_HEALTH = {"Healthy": "healthy", "Degraded": "degraded", "Errored": "error"}
+
+
+def provisioning_status(server: Server) -> str:
+    """Return ``metadata.provisioningStatus`` as v2 reads show it.
+
+    Provisioned means settled: while a rebuild is recorded, in any state, the desired image is not known to be
+    realised, so the server still reads as provisioning. A parked rebuild is an error and stays visible as one.
+    """
+    if server.metadata.deleted_at is not None:
+        return "deprovisioning"
+    condition = server.status.condition(ConditionType.AVAILABLE)
+    if condition is None:
+        return "pending"
+    result = _PROVISIONING.get(condition.reason, "provisioning")
+    if result == "provisioned" and server.status.rebuild is not None:
+        return "provisioning"
+    return result
+
+
+def health_status(server: Server) -> str:
+    """Return ``metadata.healthStatus``."""
+    condition = server.status.condition(ConditionType.HEALTHY)
+    return "unknown" if condition is None else _HEALTH.get(condition.reason, "unknown")

@@ -1,0 +1,264 @@
+"""The use cases of v2: create, read, list, update and delete, each check in the contract's order (1.5, 1.6, 1.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from server_api.servers import image_compatibility, naming, offers, ssh_access, tags, user_data
+from server_api.servers.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unprocessable
+from server_api.servers.lookup import PERMISSION, permitted_server, readable_server
+from server_api.servers.model import API_VERSION_2, Metadata, NetworkAttachment, Server, ServerSpec
+from server_api.servers.ports import (
+    AlreadyExists,
+    Caller,
+    Clock,
+    Cloud,
+    Directory,
+    Missing,
+    Refused,
+    ServerSelector,
+    ServerStore,
+    StateConflict,
+)
+from server_api.servers.references import certificate_authority, readable_network, security_groups
+from server_api.servers.requests import ServerCreate, ServerQuery, ServerUpdate
+from server_api.servers.source_addresses import address_pairs
+from server_api.servers.surroundings import Network
+from server_api.servers.user_data_augmentation import augment
+
+
+class Lifecycle:
+    """What callers of v2 do with servers.
+
+    Every method raises a ``Rejection`` when it turns the caller down, and a ``PortError`` when a dependency fails.
+    """
+
+    def __init__(self, servers: ServerStore, directory: Directory, cloud: Cloud, clock: Clock) -> None:
+        self._servers = servers
+        self._directory = directory
+        self._cloud = cloud
+        self._clock = clock
+
+    def get(self, caller: Caller, server_id: str) -> Server:
+        """Return one server."""
+        return readable_server(self._servers, caller, server_id)
+
+    def list(self, caller: Caller, query: ServerQuery) -> Sequence[Server]:
+        """Return the servers the caller may read, by ID; what it may not read is left out without a word."""
+        organization_ids = _visible_organizations(caller.organization_ids, query.organization_ids)
+        if organization_ids is None:
+            return ()
+        selector = ServerSelector(
+            organization_ids=organization_ids,
+            project_ids=query.project_ids,
+            region_ids=query.region_ids,
+            network_ids=query.network_ids,
+            api_version=API_VERSION_2,
+        )
+        return [
+            server
+            for server in self._servers.list(selector)
+            if tags.match(query.tags, server.spec.tags)
+            and caller.may(PERMISSION, "read", server.metadata.organization_id, server.metadata.project_id)
+        ]
+
+    def create(self, caller: Caller, request: ServerCreate) -> Server:
+        """Store a new server and return it. The controller builds it; nothing in the cloud exists yet."""
+        network = readable_network(self._directory, caller, request.network_id, "spec.networkId")
+        if not network.is_v2:
+            raise NotFound("the network does not belong to this version of the API", "spec.networkId")
+        organization_id, project_id = _scope(network)
+        if not caller.may(PERMISSION, "create", organization_id, project_id):
+            raise Forbidden("creating servers is not allowed in the network's project")
+        spec = self._spec(caller, request, network, organization_id)
+        server = Server(
+            id=naming.server_id(network.id, request.name),
+            metadata=_metadata(caller, request, network, organization_id, project_id),
+            spec=spec,
+        )
+        try:
+            return self._servers.create(server)
+        except AlreadyExists:
+            raise Conflict("a server of that name exists on the network", "metadata.name") from None
+        except Refused as refusal:
+            raise Unprocessable(refusal.detail) from None
+
+    def update(self, caller: Caller, server_id: str, request: ServerUpdate) -> Server:
+        """Replace what an update may replace, and return the server as stored.
+
+        A lost race is tried once more from a fresh read. A request that says what is stored already writes nothing.
+        """
+        try:
+            return self._update(caller, server_id, request)
+        except StateConflict:
+            pass
+        try:
+            return self._update(caller, server_id, request)
+        except StateConflict:
+            raise Conflict("the server was changed by somebody else meanwhile") from None
+
+    def delete(self, caller: Caller, server_id: str) -> None:
+        """Ask for a server's deletion; asking again while it is under way is accepted."""
+        permitted_server(self._servers, caller, server_id, "delete")
+        try:
+            self._servers.delete(server_id)
+        except Missing:
+            raise NotFound("the server does not exist") from None
+
+    def _spec(self, caller: Caller, request: ServerCreate, network: Network, organization_id: str) -> ServerSpec:
+        authority_id = request.ssh_certificate_authority_id
+        mode = ssh_access.resolve(request.ssh_injection, authority_id)
+        ssh_access.check(mode, authority_id, request.infrastructure_ref)
+        _refuse_what_is_not_built_yet(request)
+        user_data.check(request.user_data, managed=authority_id is not None)
+        if authority_id is not None:
+            authority = certificate_authority(self._directory, caller, authority_id, network)
+            user_data.check_size(augment(request.user_data, authority.public_key))
+        groups = security_groups(self._directory, caller, request.networking.security_group_ids, network.id)
+        self._check_offer(request, network, organization_id)
+        pairs = address_pairs(request.networking.allowed_source_addresses)
+        return ServerSpec(
+            flavor_id=request.flavor_id,
+            image_id=request.image_id,
+            networks=(NetworkAttachment(id=network.id, allowed_address_pairs=pairs or None),),
+            tags=request.tags,
+            security_group_ids=groups or None,
+            public_ip=request.networking.public_ip or None,
+            user_data=request.user_data or None,
+            ssh_certificate_authority_id=authority_id,
+            ssh_injection=mode,
+            infrastructure_ref=request.infrastructure_ref,
+            provider_create_gates=request.provider_create_gates,
+        )
+
+    def _check_offer(self, request: ServerCreate, network: Network, organization_id: str) -> None:
+        try:
+            region = self._directory.region(network.region_id or "")
+        except Missing:
+            raise NotFound("the network's region does not exist", "spec.networkId") from None
+        if region.provider != "openstack":
+            raise InvalidRequest("the network's region does not offer servers", "spec.networkId")
+        catalogue = self._cloud.catalogue(region)
+        image = offers.visible_image(catalogue.images(), request.image_id, organization_id)
+        image_compatibility.check_ready(image)
+        flavor = offers.offered_flavor(catalogue.flavors(), request.flavor_id)
+        image_compatibility.check_compatible(image, flavor)
+        offers.check_placement(flavor, request.infrastructure_ref)
+
+    def _update(self, caller: Caller, server_id: str, request: ServerUpdate) -> Server:
+        server = permitted_server(self._servers, caller, server_id, "update")
+        if server.metadata.deleted_at is not None:
+            raise InvalidRequest("the server is being deleted")
+        if request.name != server.metadata.name:
+            raise Unprocessable("the name is immutable", "metadata.name")
+        if request.flavor_id != server.spec.flavor_id:
+            raise Unprocessable("the flavor is immutable", "spec.flavorId")
+        network_id = server.metadata.network_id
+        groups = security_groups(self._directory, caller, request.networking.security_group_ids, network_id)
+        readable_network(self._directory, caller, network_id or "", None)
+        if request.image_id != server.spec.image_id:
+            raise Unprocessable("changing the image is not available yet", "spec.imageId")
+        self._check_changed_user_data(server.spec, request.user_data or None)
+        spec = _replaced(server.spec, request, groups)
+        description = request.description or None
+        if spec == _replaceable(server.spec) and description == (server.metadata.description or None):
+            return server
+        metadata = replace(
+            server.metadata,
+            description=description,
+            modifier=caller.subject,
+            principal_modifier=caller.actor,
+            modified_at=self._clock.now().replace(microsecond=0),
+        )
+        try:
+            return self._servers.update(replace(server, metadata=metadata, spec=spec))
+        except Missing:
+            raise NotFound("the server does not exist") from None
+        except Refused as refusal:
+            raise Unprocessable(refusal.detail) from None
+
+    def _check_changed_user_data(self, stored: ServerSpec, wanted: bytes | None) -> None:
+        """Check user data only where the stored value would change: older payloads predate the rules."""
+        if wanted == (stored.user_data or None):
+            return
+        authority_id = stored.ssh_certificate_authority_id
+        user_data.check(wanted, managed=bool(authority_id))
+        if authority_id:
+            with suppress(Missing):
+                authority = self._directory.ssh_certificate_authority(authority_id)
+                user_data.check_size(augment(wanted, authority.public_key))
+
+
+def _refuse_what_is_not_built_yet(request: ServerCreate) -> None:
+    """Refuse what the controller could not honour: accepted and ignored, it would be a server that lies."""
+    if request.infrastructure_ref:
+        raise Unprocessable("pinned placement is not available yet", "spec.infrastructureRef")
+
+
+def _visible_organizations(own: frozenset[str], asked: frozenset[str]) -> frozenset[str] | None:
+    """Return the organizations to select (contract 5.6), empty for all of them; None when no server can match."""
+    if not own or not asked:
+        return asked or own
+    return asked & own or None
+
+
+def _scope(network: Network) -> tuple[str, str]:
+    if not network.organization_id or not network.project_id:
+        raise RuntimeError(f"network {network.id} is not labelled with organization and project")
+    return network.organization_id, network.project_id
+
+
+def _metadata(
+    caller: Caller, request: ServerCreate, network: Network, organization_id: str, project_id: str
+) -> Metadata:
+    return Metadata(
+        name=request.name,
+        organization_id=organization_id,
+        project_id=project_id,
+        region_id=network.region_id,
+        identity_id=network.identity_id,
+        network_id=network.id,
+        api_version=API_VERSION_2,
+        description=request.description or None,
+        creator=caller.subject,
+        principal_creator=caller.actor,
+        # A caller that named no organization acts in the network's (contract 4.2).
+        principal_organization_id=organization_id,
+        principal_project_id=project_id,
+        owner_uid=network.uid,
+    )
+
+
+def _replaceable(spec: ServerSpec) -> ServerSpec:
+    """Return the spec with every way of saying "nothing" written as None, and the SSH mode spelled out."""
+    networks = tuple(
+        replace(network, allowed_address_pairs=network.allowed_address_pairs or None) for network in spec.networks
+    )
+    return replace(
+        spec,
+        networks=networks,
+        security_group_ids=spec.security_group_ids or None,
+        public_ip=spec.public_ip or None,
+        user_data=spec.user_data or None,
+        ssh_injection=ssh_access.resolved_mode(spec),
+    )
+
+
+def _replaced(stored: ServerSpec, request: ServerUpdate, groups: tuple[str, ...]) -> ServerSpec:
+    """Return the stored spec with what the body can say replaced; what it cannot say stays."""
+    pairs = address_pairs(request.networking.allowed_source_addresses)
+    first = stored.networks[0]
+    kept = first.allowed_address_pairs or ()
+    # A body names prefixes only, so the same prefixes again keep the MAC addresses stored beside them.
+    if [pair.cidr for pair in pairs] != [pair.cidr for pair in kept]:
+        kept = pairs
+    return replace(
+        _replaceable(stored),
+        networks=(replace(first, allowed_address_pairs=kept or None), *stored.networks[1:]),
+        tags=request.tags,
+        security_group_ids=groups or None,
+        public_ip=request.networking.public_ip or None,
+        user_data=request.user_data or None,
+    )

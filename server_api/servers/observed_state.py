@@ -1,0 +1,62 @@
+"""From what Nova shows to what a server's status says (contract 4.5 and 6.12)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from server_api.servers.cloud_model import Instance, PowerState
+from server_api.servers.conditions import with_condition
+from server_api.servers.model import ConditionStatus, ConditionType, Phase, Reason, ServerStatus
+
+_HEALTH: dict[str, tuple[ConditionStatus, Reason]] = {
+    "ACTIVE": (ConditionStatus.TRUE, Reason.HEALTHY),
+    "ERROR": (ConditionStatus.FALSE, Reason.ERRORED),
+    "REBUILD": (ConditionStatus.FALSE, Reason.PROVISIONING),
+    "UNKNOWN": (ConditionStatus.UNKNOWN, Reason.UNKNOWN),
+}
+
+
+def observe(status: ServerStatus, instance: Instance, now: datetime, network_name: str) -> ServerStatus:
+    """Return ``status`` as one read of the instance makes it: health, MAC address, phase and times.
+
+    ``network_name`` is the cloud name of the server's network, whose port's MAC address counts.
+    """
+    status = _with_health(status, instance, now)
+    status = _with_mac_address(status, instance, network_name)
+    return _with_phase(_with_times(status, instance), instance)
+
+
+def _with_health(status: ServerStatus, instance: Instance, now: datetime) -> ServerStatus:
+    value, reason = _HEALTH.get(instance.status, (ConditionStatus.FALSE, Reason.DEGRADED))
+    message = f"the instance is {instance.status}"
+    if instance.fault and reason is Reason.ERRORED:
+        message = f"{message}: {instance.fault}"
+    return with_condition(status, ConditionType.HEALTHY, value, reason, message, now)
+
+
+def _with_mac_address(status: ServerStatus, instance: Instance, network_name: str) -> ServerStatus:
+    if instance.status != "ACTIVE":
+        return status
+    return replace(status, mac_address=instance.mac_addresses.get(network_name) or status.mac_address)
+
+
+def _with_times(status: ServerStatus, instance: Instance) -> ServerStatus:
+    return replace(
+        status,
+        scheduled_at=instance.created_at or status.scheduled_at,
+        launched_at=instance.launched_at or status.launched_at,
+        # Written once: a retry clears the launch time, and this one then still says the server had lived.
+        provisioned_at=status.provisioned_at or instance.launched_at,
+    )
+
+
+def _with_phase(status: ServerStatus, instance: Instance) -> ServerStatus:
+    phase = status.phase or Phase.PENDING
+    if instance.status in ("BUILD", "REBUILD"):
+        phase = Phase.BUILDING
+    elif instance.power_state == PowerState.RUNNING:
+        phase = Phase.RUNNING
+    elif instance.power_state == PowerState.SHUTDOWN:
+        phase = Phase.STOPPED
+    return replace(status, phase=phase)

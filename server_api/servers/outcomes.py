@@ -1,0 +1,57 @@
+"""How a controller pass ends, and what follows from it (contract 7.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from server_api.servers.model import ServerStatus
+from server_api.servers.ports import EventType
+
+
+class Outcome(StrEnum):
+    """Result of one pass."""
+
+    SUCCESS = "success"
+    """Done: wait for a trigger."""
+
+    YIELD = "yield"
+    """Not there yet: look again soon."""
+
+    ERROR = "error"
+    """Failed: try again."""
+
+    TERMINAL = "terminal"
+    """Failed for good: parked until somebody changes something."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassEvent:
+    """A Kubernetes Event to record once the pass's status is written."""
+
+    type: EventType
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class PassResult:
+    """What a pass came to: the status to write (conditions included) and the events to record.
+
+    ``again_in`` is in how many seconds to look again; None leaves it to the outcome's usual interval.
+    """
+
+    outcome: Outcome
+    status: ServerStatus
+    events: tuple[PassEvent, ...] = ()
+    again_in: float | None = None
+
+
+class Stop(Exception):
+    """Ends a pass early with that outcome; ``reason`` becomes the condition's message."""
+
+    def __init__(self, outcome: Outcome, reason: str, again_in: float | None = None) -> None:
+        super().__init__(reason)
+        self.outcome = outcome
+        self.reason = reason
+        self.again_in = again_in

@@ -1,0 +1,65 @@
+"""Start, stop and reboot (contract 6.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from server_api.servers.errors import InvalidRequest, NotFound
+from server_api.servers.lookup import permitted_server, tenancy_of
+from server_api.servers.model import Phase, Server
+from server_api.servers.ports import Caller, Cloud, Compute, Directory, Missing, ServerStore, StateConflict
+
+Verb = Callable[[Compute, str], None]
+
+
+class Power:
+    """The power verbs of v2. Each needs the rights to read and to update the server.
+
+    Each raises NotFound when there is no such server, or no instance of it; Forbidden; InvalidRequest when the
+    instance's state does not allow the verb; PortError when the cloud fails.
+    """
+
+    def __init__(self, servers: ServerStore, directory: Directory, cloud: Cloud) -> None:
+        self._servers = servers
+        self._directory = directory
+        self._cloud = cloud
+
+    def start(self, caller: Caller, server_id: str) -> None:
+        """Start the instance; the stored phase becomes Pending until the monitor sees it running."""
+        server = self._do(caller, server_id, "started", lambda compute, instance: compute.start(instance))
+        self._note_phase(server, Phase.PENDING)
+
+    def stop(self, caller: Caller, server_id: str) -> None:
+        """Stop the instance; the stored phase becomes Stopping until the monitor sees it stopped."""
+        server = self._do(caller, server_id, "stopped", lambda compute, instance: compute.stop(instance))
+        self._note_phase(server, Phase.STOPPING)
+
+    def soft_reboot(self, caller: Caller, server_id: str) -> None:
+        """Ask the guest to reboot."""
+        self._do(caller, server_id, "rebooted", lambda compute, instance: compute.soft_reboot(instance))
+
+    def hard_reboot(self, caller: Caller, server_id: str) -> None:
+        """Power-cycle the instance."""
+        self._do(caller, server_id, "rebooted", lambda compute, instance: compute.hard_reboot(instance))
+
+    def _do(self, caller: Caller, server_id: str, participle: str, verb: Verb) -> Server:
+        server = permitted_server(self._servers, caller, server_id, "update")
+        compute = tenancy_of(self._directory, self._cloud, server).compute
+        instance = compute.find(server.metadata.name, server.id)
+        if instance is None:
+            raise NotFound("the server has no instance in the cloud")
+        try:
+            verb(compute, instance.id)
+        except Missing:
+            raise NotFound("the server has no instance in the cloud") from None
+        except StateConflict:
+            raise InvalidRequest(f"the server cannot be {participle} in its present state") from None
+        return server
+
+    def _note_phase(self, server: Server, phase: Phase) -> None:
+        try:
+            self._servers.patch_status(server, replace(server, status=replace(server.status, phase=phase)))
+        except (StateConflict, Missing):
+            # The verb has taken effect already, so this is no failure of it; the monitor will show what came of it.
+            return

@@ -1,0 +1,169 @@
+"""The create and update pass: bring the cloud to what the spec says, step by step (contract 6.3, 6.5 and 7.3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from server_api.servers import naming, reference_edges, ssh_access, tags
+from server_api.servers.cloud_model import FloatingIP, InstanceOrder, Port, PortOrder
+from server_api.servers.conditions import available
+from server_api.servers.errors import Unprocessable
+from server_api.servers.model import Reason, Server, SSHInjection
+from server_api.servers.observed_state import observe
+from server_api.servers.outcomes import Outcome, PassResult, Stop
+from server_api.servers.ports import (
+    Cloud,
+    Directory,
+    PortError,
+    References,
+    StateConflict,
+    Tenancy,
+    Unavailable,
+)
+from server_api.servers.provider_create_gates import remaining
+from server_api.servers.user_data_augmentation import augment
+
+_REASONS = {
+    Outcome.SUCCESS: Reason.PROVISIONED,
+    Outcome.YIELD: Reason.PROVISIONING,
+    Outcome.ERROR: Reason.ERRORED,
+    Outcome.TERMINAL: Reason.ERRORED,
+}
+
+
+class Provisioner:
+    """Runs create and update passes."""
+
+    def __init__(self, directory: Directory, references: References, cloud: Cloud) -> None:
+        self._directory = directory
+        self._references = references
+        self._cloud = cloud
+
+    def run(self, server: Server, now: datetime) -> PassResult:
+        """Run one pass over a server that is not being deleted, and return what came of it.
+
+        A dependency's failure is an outcome whose condition says why, never an exception.
+        """
+        progress = _Progress(server, now)
+        outcome, message, again_in = Outcome.SUCCESS, "the server is provisioned", None
+        try:
+            self._steps(progress)
+        except Stop as stop:
+            outcome, message, again_in = stop.outcome, stop.reason, stop.again_in
+        except (StateConflict, Unavailable) as error:
+            # Another writer was faster, or a dependency is down: neither says that the server cannot be built.
+            outcome, message = Outcome.YIELD, str(error)
+        except PortError as error:
+            outcome, message = Outcome.ERROR, str(error)
+        status = available(progress.server.status, _REASONS[outcome], message, now)
+        return PassResult(outcome, status, again_in=again_in)
+
+    def _steps(self, progress: _Progress) -> None:
+        server = progress.server
+        reference_edges.hold(self._references, server)
+        tenancy = self._tenancy(server)
+        _check_gates(server)
+        _check_what_is_not_built_yet(server)
+        user_data = self._user_data(server)
+        port = progress.converge_port(tenancy)
+        progress.converge_floating_ip(tenancy, port)
+        progress.converge_instance(tenancy, port, user_data)
+        reference_edges.release_unused(self._references, server)
+
+    def _tenancy(self, server: Server) -> Tenancy:
+        identity = self._directory.identity(server.metadata.identity_id or "")
+        region = self._directory.region(server.metadata.region_id or "")
+        if not identity.ready:
+            raise Stop(Outcome.YIELD, "waiting for the identity to be provisioned")
+        return self._cloud.tenancy(region, identity.id)
+
+    def _user_data(self, server: Server) -> bytes | None:
+        """Return what a new instance gets: the stored bytes, or a copy that trusts the certificate authority."""
+        authority_id = server.spec.ssh_certificate_authority_id
+        if not authority_id:
+            return server.spec.user_data
+        authority = self._directory.ssh_certificate_authority(authority_id)
+        try:
+            return augment(server.spec.user_data, authority.public_key)
+        except Unprocessable as refusal:
+            raise Stop(Outcome.ERROR, str(refusal)) from None
+
+
+class _Progress:
+    """The server while a pass runs: its status grows step by step, so that a pass that stops keeps what it learned."""
+
+    def __init__(self, server: Server, now: datetime) -> None:
+        self.server = server
+        self._now = now
+
+    def converge_port(self, tenancy: Tenancy) -> Port:
+        networking = tenancy.networking
+        order = PortOrder(
+            name=naming.cloud_port(self.server.id),
+            network_id=networking.network_id(naming.cloud_network(self.server.spec.networks[0].id)),
+            security_group_ids=tuple(
+                networking.security_group_id(naming.cloud_security_group(group_id))
+                for group_id in self.server.spec.security_group_ids or ()
+            ),
+            allowed_address_pairs=self.server.spec.networks[0].allowed_address_pairs or (),
+        )
+        port = networking.find_port(order.name)
+        port = networking.create_port(order) if port is None else networking.update_port(port.id, order)
+        self._learn(private_ip=port.private_ip)
+        return port
+
+    def converge_floating_ip(self, tenancy: Tenancy, port: Port) -> None:
+        bound = tenancy.networking.floating_ips(port.id)
+        if len(bound) > 1:
+            raise Stop(Outcome.ERROR, f"{len(bound)} floating IPs are bound to the server's port")
+        floating_ip: FloatingIP | None = next(iter(bound), None)
+        if self.server.spec.public_ip and floating_ip is None:
+            floating_ip = tenancy.networking.create_floating_ip(port.id)
+        elif not self.server.spec.public_ip and floating_ip is not None:
+            tenancy.networking.delete_floating_ip(floating_ip.id)
+            floating_ip = None
+        self._learn(public_ip=floating_ip.address if floating_ip else None)
+
+    def converge_instance(self, tenancy: Tenancy, port: Port, user_data: bytes | None) -> None:
+        instance = tenancy.compute.find(self.server.metadata.name, self.server.id)
+        if instance is None:
+            if self.server.status.scheduled_at is not None:
+                # There was one. A second for the same request is worse than none: somebody has to look.
+                raise Stop(Outcome.ERROR, "the server's instance is no longer found in the cloud")
+            instance = tenancy.compute.create(self._instance_order(tenancy, port, user_data))
+        network_name = naming.cloud_network(self.server.spec.networks[0].id)
+        self.server = replace(self.server, status=observe(self.server.status, instance, self._now, network_name))
+
+    def _instance_order(self, tenancy: Tenancy, port: Port, user_data: bytes | None) -> InstanceOrder:
+        spec = self.server.spec
+        if spec.image_id is None:
+            raise Stop(Outcome.ERROR, "the server names no image")
+        with_key = ssh_access.resolved_mode(spec) is SSHInjection.IDENTITY_KEYPAIR
+        return InstanceOrder(
+            name=self.server.metadata.name,
+            image_id=spec.image_id,
+            flavor_id=spec.flavor_id,
+            port_id=port.id,
+            metadata=tags.instance_metadata(self.server),
+            user_data=user_data,
+            key_name=tenancy.ssh_key_name if with_key else None,
+        )
+
+    def _learn(self, **changes: str | None) -> None:
+        self.server = replace(self.server, status=replace(self.server.status, **changes))  # type: ignore[arg-type]
+
+
+def _check_gates(server: Server) -> None:
+    if server.status.scheduled_at is not None:
+        # Gates guard the creation only: an instance that exists is converged whatever they say.
+        return
+    gates = remaining(server.spec, server.status)
+    if gates:
+        raise Stop(Outcome.YIELD, f"waiting for provider-create gates: {', '.join(gates)}")
+
+
+def _check_what_is_not_built_yet(server: Server) -> None:
+    """Stop rather than build something else than what was asked for."""
+    if server.spec.infrastructure_ref:
+        raise Stop(Outcome.ERROR, "pinned placement is not available yet")

@@ -1,0 +1,95 @@
+"""Every setting: its name, type, default and meaning, in one place.
+
+A setting is read from the environment variable ``SERVER_API_<NAME>``. ``server-api settings`` prints this table.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+PREFIX = "SERVER_API_"
+
+
+def _setting(default: Any, meaning: str) -> Any:
+    return field(default=default, metadata={"meaning": meaning})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The configuration of one process."""
+
+    namespace: str = _setting("unikorn-region", "Kubernetes namespace that holds every object.")
+    kubeconfig: Path | None = _setting(
+        None, "Kubernetes client configuration; empty: $KUBECONFIG, or the pod's service account."
+    )
+    tokens_file: Path | None = _setting(None, "File of bearer tokens and their rights (docs/operations.md).")
+
+    request_deadline: float = _setting(10.0, "Seconds a request may take in all; then 504.")
+    connect_timeout: float = _setting(3.0, "Seconds to wait for a connection to a dependency.")
+    read_timeout: float = _setting(10.0, "Seconds to wait for a dependency's answer.")
+    max_body_bytes: int = _setting(1_048_576, "Largest request body; a larger one is answered 413.")
+    strict_authorization: bool = _setting(
+        False, "Answer 500 when a view answered without an authorization check; otherwise only sound an alarm."
+    )
+    kubernetes_connections: int = _setting(32, "Connections to the Kubernetes API that one process keeps.")
+    drain_seconds: float = _setting(5.0, "Seconds that /readyz fails before the listener closes on SIGTERM.")
+
+    flavor_cache_seconds: float = _setting(60.0, "How long the list of exported flavors is kept.")
+    image_cache_seconds: float = _setting(15.0, "How long the list of exported images is kept.")
+    openstack_region: str = _setting("", "Region name in the Keystone catalogue; empty: the only one.")
+
+    workers: int = _setting(2, "gunicorn worker processes.")
+    threads: int = _setting(8, "Threads in each worker.")
+    bind: str = _setting("127.0.0.1:6080", "Address the API listens on.")
+
+    controller_bind: str = _setting("127.0.0.1:6081", "Address of the controller's probes and metrics.")
+    controller_workers: int = _setting(8, "Servers the controller works on at once.")
+    retry_seconds: float = _setting(10.0, "Seconds until a pass that yielded or failed is tried again.")
+    monitor_seconds: float = _setting(10.0, "Seconds between two sweeps of the monitor.")
+    watch_seconds: float = _setting(300.0, "Seconds after which a watch is renewed.")
+    lease_name: str = _setting("server-api-controller", "Name of the leader's Lease.")
+    lease_seconds: float = _setting(15.0, "Seconds after which a silent leader is replaced.")
+    lease_renew_seconds: float = _setting(10.0, "Seconds a leader may act after its last renewal; less than the lease.")
+    lease_retry_seconds: float = _setting(2.0, "Seconds between attempts to acquire or renew.")
+
+    log_level: str = _setting("info", "debug, info, warning or error.")
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
+        """Read the settings. Raises ValueError naming the variable whose value cannot be understood."""
+        environment = os.environ if environment is None else environment
+        values: dict[str, Any] = {}
+        for setting in fields(cls):
+            text = environment.get(PREFIX + setting.name.upper(), "")
+            if text:
+                values[setting.name] = _parse(setting.name, str(setting.type), text)
+        return cls(**values)
+
+    @classmethod
+    def table(cls) -> list[tuple[str, str, str]]:
+        """Return name of the variable, default and meaning of every setting."""
+        return [
+            (
+                PREFIX + setting.name.upper(),
+                "" if setting.default is None else str(setting.default),
+                setting.metadata["meaning"],
+            )
+            for setting in fields(cls)
+        ]
+
+
+def _parse(name: str, type_: str, text: str) -> Any:
+    try:
+        if type_ == "bool":
+            return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
+        if type_ == "int":
+            return int(text)
+        if type_ == "float":
+            return float(text)
+    except (ValueError, KeyError):
+        raise ValueError(f"{PREFIX}{name.upper()} is not a valid {type_}") from None
+    return Path(text) if type_.startswith("Path") else text
