@@ -1,0 +1,104 @@
+"""An access control list and its evaluation (contract 5.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+OPERATIONS = frozenset({"create", "read", "update", "delete"})
+
+Grants = frozenset[tuple[str, str]]
+"""Pairs of a permission's name and an operation."""
+
+
+class InvalidAcl(ValueError):
+    """The document is not an access control list; the text names the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class OrganizationGrants:
+    """What is granted in one organization, and in its projects by ID."""
+
+    grants: Grants = frozenset()
+    projects: Mapping[str, Grants] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Acl:
+    """What a principal may do, at three scopes. A grant at a wider scope satisfies a narrower check."""
+
+    everywhere: Grants = frozenset()
+    organizations: Mapping[str, OrganizationGrants] = field(default_factory=dict)
+
+    def allows(self, permission: str, operation: str, organization_id: str, project_id: str | None = None) -> bool:
+        """Say whether the operation is granted at that project, or at that organization without a project."""
+        grant = (permission, operation)
+        if grant in self.everywhere:
+            return True
+        organization = self.organizations.get(organization_id)
+        if organization is None:
+            return False
+        if grant in organization.grants:
+            return True
+        return project_id is not None and grant in organization.projects.get(project_id, frozenset())
+
+    @classmethod
+    def from_document(cls, document: object) -> Acl:
+        """Read the document of contract 5.3: ``global`` and ``organizations``; other members are ignored.
+
+        Raises InvalidAcl.
+        """
+        top = _mapping(document, "acl")
+        organizations: dict[str, OrganizationGrants] = {}
+        for index, item in enumerate(_list(top.get("organizations"), "organizations")):
+            where = f"organizations[{index}]"
+            organization = _mapping(item, where)
+            organizations[_text(organization, "id", where)] = OrganizationGrants(
+                grants=_grants(organization.get("endpoints"), f"{where}.endpoints"),
+                projects=_projects(organization.get("projects"), f"{where}.projects"),
+            )
+        return cls(everywhere=_grants(top.get("global"), "global"), organizations=organizations)
+
+
+def _projects(value: object, where: str) -> dict[str, Grants]:
+    projects: dict[str, Grants] = {}
+    for index, item in enumerate(_list(value, where)):
+        project = _mapping(item, f"{where}[{index}]")
+        projects[_text(project, "id", f"{where}[{index}]")] = _grants(
+            project.get("endpoints"), f"{where}[{index}].endpoints"
+        )
+    return projects
+
+
+def _grants(value: object, where: str) -> Grants:
+    grants: set[tuple[str, str]] = set()
+    for index, item in enumerate(_list(value, where)):
+        endpoint = _mapping(item, f"{where}[{index}]")
+        name = _text(endpoint, "name", f"{where}[{index}]")
+        for operation in _list(endpoint.get("operations"), f"{where}[{index}].operations"):
+            if operation not in OPERATIONS:
+                raise InvalidAcl(f"{where}[{index}].operations: only {', '.join(sorted(OPERATIONS))}")
+            grants.add((name, str(operation)))
+    return frozenset(grants)
+
+
+def _mapping(value: object, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidAcl(f"{where}: not an object")
+    return value
+
+
+def _list(value: object, where: str) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise InvalidAcl(f"{where}: not a list")
+    return value
+
+
+def _text(value: Mapping[str, Any], name: str, where: str) -> str:
+    text = value.get(name)
+    if not isinstance(text, str) or not text:
+        raise InvalidAcl(f"{where}.{name}: a text is required")
+    return text
