@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from server_api.servers import image_compatibility, naming, offers, ssh_access, tags, user_data
+from server_api.servers import (
+    image_compatibility,
+    naming,
+    offers,
+    provider_create_gates,
+    ssh_access,
+    tags,
+    user_data,
+)
 from server_api.servers.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unprocessable
 from server_api.servers.lookup import PERMISSION, permitted_server, readable_server
 from server_api.servers.model import API_VERSION_2, Metadata, NetworkAttachment, Server, ServerSpec
@@ -118,6 +126,7 @@ class Lifecycle:
             user_data.check_size(augment(request.user_data, authority.public_key))
         groups = security_groups(self._directory, caller, request.networking.security_group_ids, network.id)
         self._check_offer(request, network, organization_id)
+        provider_create_gates.check_unique(request.provider_create_gates)
         pairs = address_pairs(request.networking.allowed_source_addresses)
         return ServerSpec(
             flavor_id=request.flavor_id,
