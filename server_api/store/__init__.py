@@ -1,0 +1,1 @@
+"""The Kubernetes adapter: stored objects, credentials, leases and events, behind the ports of ``servers.ports``."""
