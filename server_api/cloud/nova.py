@@ -1,0 +1,174 @@
+"""Instances of one project, through python-novaclient (contract 6.2 to 6.4, 6.8, 6.13)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from server_api.cloud.errors import safe_detail, translated
+from server_api.cloud.sessions import CloudClients
+from server_api.servers.cloud_model import Instance, InstanceOrder, PowerState
+from server_api.servers.ports import Ambiguous, Missing, Unavailable
+
+SERVER_ID_KEY = "serverID"
+"""Metadata key that makes an instance ours (contract 6.4)."""
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+class NovaCompute:
+    """The port ``Compute`` over Nova."""
+
+    def __init__(self, clients: CloudClients) -> None:
+        self._clients = clients
+
+    def find(self, name: str, server_id: str) -> Instance | None:
+        """Return our instance by exact name and our metadata; instances of others with that name are passed over.
+
+        Raises Ambiguous when several are ours, Unavailable when Nova cannot tell whether there is one.
+        """
+        # Nova takes the filter for a regular expression, in the dialect of its database: hence the second look.
+        pattern = f"^{re.escape(name)}$"
+        ours = [
+            instance
+            for instance in self._list(search_opts={"name": pattern})
+            if instance.name == name and instance.server_id == server_id
+        ]
+        if len(ours) > 1:
+            ids = ", ".join(sorted(instance.id for instance in ours))
+            raise Ambiguous("nova", safe_detail(f"several instances belong to server {server_id}: {ids}"))
+        if not ours:
+            self._require_every_cell()
+            return None
+        return ours[0]
+
+    @translated("nova")
+    def instances(self) -> Sequence[Instance]:
+        """Return every instance of the project that Nova can describe at the moment."""
+        return self._list()
+
+    @translated("nova")
+    def create(self, order: InstanceOrder) -> Instance:
+        """Create an instance. Nova's answer names only its ID; it is in BUILD from then on.
+
+        The network entry carries the port alone: Nova derives the network from it and ignores one that is sent.
+        """
+        created = self._clients.nova.servers.create(
+            name=order.name,
+            image=order.image_id,
+            flavor=order.flavor_id,
+            nics=[{"port-id": order.port_id}],
+            meta=dict(order.metadata),
+            userdata=order.user_data or None,
+            key_name=order.key_name,
+        )
+        return Instance(id=created.id, name=order.name, status="BUILD", server_id=order.metadata.get(SERVER_ID_KEY))
+
+    def delete(self, instance_id: str) -> None:
+        """Ask for deletion; an instance already gone is no error."""
+        try:
+            with translated("nova"):
+                self._clients.nova.servers.delete(instance_id)
+        except Missing:
+            return
+
+    @translated("nova")
+    def start(self, instance_id: str) -> None:
+        """Start. Raises Missing, StateConflict."""
+        self._clients.nova.servers.start(instance_id)
+
+    @translated("nova")
+    def stop(self, instance_id: str) -> None:
+        """Stop. Raises Missing, StateConflict."""
+        self._clients.nova.servers.stop(instance_id)
+
+    @translated("nova")
+    def soft_reboot(self, instance_id: str) -> None:
+        """Reboot through the guest. Raises Missing, StateConflict."""
+        self._clients.nova.servers.reboot(instance_id, "SOFT")
+
+    @translated("nova")
+    def hard_reboot(self, instance_id: str) -> None:
+        """Reboot by power cycle. Raises Missing, StateConflict."""
+        self._clients.nova.servers.reboot(instance_id, "HARD")
+
+    def _list(self, **options: Any) -> list[Instance]:
+        with translated("nova"):
+            records = every_page(self._clients.nova.servers.list, **options)
+            return [instance_from(record) for record in records if "name" in record]
+
+    @translated("nova")
+    def _require_every_cell(self) -> None:
+        """Raise Unavailable when a cell of Nova does not answer.
+
+        A filtered list leaves out the instances of such a cell without a word, and an instance left out would be
+        created a second time (B-07). Only a list without filter and paging names them, with the status UNKNOWN.
+        """
+        servers = self._clients.nova.servers.list(detailed=False)
+        if any(server.to_dict().get("status") == "UNKNOWN" for server in servers):
+            raise Unavailable("nova", "a cell does not answer, so whether the instance exists cannot be told")
+
+
+def every_page(list_page: Callable[..., Sequence[Any]], **options: Any) -> list[dict[str, Any]]:
+    """Return the JSON of all that a list of novaclient holds; one call returns a page, 1,000 by default (B-78).
+
+    novaclient's own ``limit=-1`` does this for servers only, and for ever when a marker is not heeded. Raises
+    Unavailable in that case.
+    """
+    records: list[dict[str, Any]] = []
+    marker = None
+    while page := list_page(marker=marker, **options):
+        records += [item.to_dict() for item in page]
+        if records[-1]["id"] == marker:
+            raise Unavailable("nova", "the same page of a list came twice")
+        marker = records[-1]["id"]
+    return records
+
+
+def instance_from(record: Mapping[str, Any]) -> Instance:
+    """Return Nova's JSON of a server as an ``Instance``. Raises LookupError, TypeError or ValueError if it is none."""
+    return Instance(
+        id=record["id"],
+        name=record["name"],
+        status=record["status"],
+        server_id=record["metadata"].get(SERVER_ID_KEY),
+        task_state=record.get("OS-EXT-STS:task_state"),
+        power_state=record.get("OS-EXT-STS:power_state") or PowerState.NOSTATE,
+        image_id=_image_id(record.get("image")),
+        # From microversion 2.47 on Nova embeds what the flavor was at creation, without its ID.
+        flavor_id=record.get("flavor", {}).get("id"),
+        created_at=_time(record.get("created")),
+        launched_at=_time(record.get("OS-SRV-USG:launched_at")),
+        mac_addresses=_mac_addresses(record.get("addresses") or {}),
+        fault=_fault(record.get("fault")),
+    )
+
+
+def _image_id(image: Any) -> str | None:
+    """An instance booted from a volume has the empty string for an image."""
+    image_id = image.get("id") if isinstance(image, Mapping) else None
+    return image_id if isinstance(image_id, str) and _UUID.fullmatch(image_id) else None
+
+
+def _time(text: str | None) -> datetime | None:
+    """``created`` ends in Z; ``launched_at`` names no zone and is in UTC."""
+    if not text:
+        return None
+    moment = datetime.fromisoformat(text)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+def _mac_addresses(addresses: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, str]:
+    found = {}
+    for network, entries in addresses.items():
+        macs = (entry.get("OS-EXT-IPS-MAC:mac_addr") for entry in entries)
+        mac = next((mac for mac in macs if mac), None)
+        if mac:
+            found[network] = mac
+    return found
+
+
+def _fault(fault: Mapping[str, Any] | None) -> str | None:
+    return safe_detail(str(fault.get("message", ""))) or None if fault else None

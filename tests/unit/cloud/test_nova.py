@@ -1,0 +1,239 @@
+"""Instances: looked up by exact name and our own metadata, converted from Nova's JSON."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from server_api.cloud.nova import NovaCompute, instance_from
+from server_api.servers.cloud_model import Instance, InstanceOrder
+from server_api.servers.ports import Ambiguous, Missing, Unavailable
+
+SERVERS = "/compute/v2.1/servers"
+IMAGE_ID = "70a599e0-31e7-49b7-b260-868f441e862b"
+
+
+def record(id_: str, name: str = "web-1", server_id: str | None = "ours", **more: object) -> dict[str, object]:
+    metadata = {} if server_id is None else {"serverID": server_id}
+    return {"id": id_, "name": name, "status": "ACTIVE", "metadata": metadata, **more}
+
+
+@pytest.fixture
+def nova(clients):
+    return NovaCompute(clients)
+
+
+@pytest.fixture
+def holds(wire, answer):
+    """Let Nova hold servers, returned in pages of at most 1,000 whatever the name filter says."""
+
+    def hold(*records):
+        def page(request):
+            marker = request.query.get("marker", [None])[0]
+            ids = [entry["id"] for entry in records]
+            start = ids.index(marker) + 1 if marker else 0
+            return answer(body={"servers": records[start : start + 1000]})
+
+        wire.answers[f"GET {SERVERS}/detail"] = page
+
+    return hold
+
+
+def test_b01_look_alikes_are_not_taken_for_the_server(nova, holds):
+    holds(record("1", "foo-web-1"), record("2", "web-10"), record("3", "web-1-old"), record("4", "WEB-1"))
+
+    assert nova.find("web-1", "ours") is None
+
+
+def test_b02_the_exact_name_is_found_among_look_alikes(nova, holds):
+    holds(record("1", "web-10"), record("2", "web-1"), record("3", "foo-web-1"))
+
+    assert nova.find("web-1", "ours").id == "2"
+
+
+@pytest.mark.parametrize("server_id", [None, "theirs"])
+def test_a_strangers_instance_of_the_same_name_is_not_found(nova, holds, server_id):
+    holds(record("1", server_id=server_id))
+
+    assert nova.find("web-1", "ours") is None
+
+
+def test_b08_a_stranger_of_the_same_name_does_not_hide_ours(nova, holds):
+    holds(record("1", server_id="theirs"), record("2"), record("3", server_id=None))
+
+    assert nova.find("web-1", "ours").id == "2"
+
+
+def test_b06_two_instances_of_ours_are_ambiguous(nova, holds):
+    holds(record("1"), record("2"))
+
+    with pytest.raises(Ambiguous, match="1, 2"):
+        nova.find("web-1", "ours")
+
+
+def test_b04_the_name_filter_is_anchored_and_escaped(nova, holds, wire):
+    holds()
+
+    nova.find("a.b[c]+", "ours")
+
+    assert wire.seen("GET", f"{SERVERS}/detail")[0].query["name"] == [r"^a\.b\[c\]\+$"]
+
+
+def test_b07_a_silent_cell_makes_absence_unknown(nova, holds, wire, answer):
+    holds()
+    wire.answers[f"GET {SERVERS}"] = answer(body={"servers": [{"id": "1", "status": "UNKNOWN"}]})
+
+    with pytest.raises(Unavailable, match="cell"):
+        nova.find("web-1", "ours")
+
+
+def test_the_question_for_silent_cells_has_neither_filter_nor_paging(nova, holds, wire):
+    holds()
+
+    nova.find("web-1", "ours")
+
+    assert wire.seen("GET", SERVERS)[0].query == {}
+
+
+def test_b78_the_bulk_list_goes_through_every_page(nova, holds):
+    holds(*(record(str(number)) for number in range(1500)))
+
+    assert [instance.id for instance in nova.instances()] == [str(number) for number in range(1500)]
+
+
+def test_b78_the_instance_is_found_beyond_the_first_page(nova, holds):
+    holds(*(record(str(number), server_id="theirs") for number in range(1200)), record("last"))
+
+    assert nova.find("web-1", "ours").id == "last"
+
+
+def test_a_list_whose_pages_never_end_is_unavailable(nova, wire, answer):
+    wire.answers[f"GET {SERVERS}/detail"] = answer(body={"servers": [record("1")]})
+
+    with pytest.raises(Unavailable, match="twice"):
+        nova.instances()
+
+
+def test_an_instance_in_a_silent_cell_is_left_out_of_the_bulk_list(nova, holds):
+    holds({"id": "1", "status": "UNKNOWN"}, record("2"))
+
+    assert [instance.id for instance in nova.instances()] == ["2"]
+
+
+ORDER = InstanceOrder("web-1", "image", "flavor", "port", {"serverID": "ours"})
+
+
+def created(nova, wire, answer, order):
+    wire.answers[f"POST {SERVERS}"] = answer(202, {"server": {"id": "new", "links": [], "adminPass": "x"}})
+    return nova.create(order), wire.seen("POST", SERVERS)[0].body["server"]
+
+
+def test_create_sends_what_the_contract_says_and_nothing_else(nova, wire, answer):
+    instance, body = created(nova, wire, answer, ORDER)
+
+    assert body == {
+        "name": "web-1",
+        "imageRef": "image",
+        "flavorRef": "flavor",
+        "networks": [{"port": "port"}],
+        "metadata": {"serverID": "ours"},
+        "min_count": 1,
+        "max_count": 1,
+    }
+    assert instance == Instance("new", "web-1", "BUILD", server_id="ours")
+
+
+def test_b72_user_data_arrives_byte_for_byte(nova, wire, answer):
+    order = InstanceOrder("n", "image", "flavor", "port", {}, user_data=b"\x1f\x8b\x00\xff", key_name="key")
+
+    _, body = created(nova, wire, answer, order)
+
+    assert (body["user_data"], body["key_name"]) == ("H4sA/w==", "key")
+
+
+def test_empty_user_data_is_left_out(nova, wire, answer):
+    _, body = created(nova, wire, answer, InstanceOrder("n", "image", "flavor", "port", {}, user_data=b""))
+
+    assert "user_data" not in body
+
+
+def test_deleting_an_instance_that_is_gone_is_no_error(nova, wire, answer):
+    wire.answers[f"DELETE {SERVERS}/1"] = answer(404, {"itemNotFound": {"message": "gone"}})
+
+    assert nova.delete("1") is None
+    assert len(wire.seen("DELETE", f"{SERVERS}/1")) == 1
+
+
+@pytest.mark.parametrize(
+    ("verb", "body"),
+    [
+        ("start", {"os-start": None}),
+        ("stop", {"os-stop": None}),
+        ("soft_reboot", {"reboot": {"type": "SOFT"}}),
+        ("hard_reboot", {"reboot": {"type": "HARD"}}),
+    ],
+)
+def test_b05_a_verb_reaches_the_instance_by_id(nova, wire, answer, verb, body):
+    wire.answers[f"POST {SERVERS}/1/action"] = answer(202, "")
+
+    getattr(nova, verb)("1")
+
+    assert wire.seen("POST", f"{SERVERS}/1/action")[0].body == body
+
+
+@pytest.mark.parametrize("verb", ["start", "stop", "soft_reboot", "hard_reboot"])
+def test_a_verb_on_an_instance_that_is_gone_is_missing(nova, wire, answer, verb):
+    wire.answers[f"POST {SERVERS}/1/action"] = answer(404, {"itemNotFound": {"message": "gone"}})
+
+    with pytest.raises(Missing):
+        getattr(nova, verb)("1")
+
+
+def test_a_whole_record_is_converted():
+    addresses = {
+        "network-a": [{"addr": "10.0.0.2"}, {"OS-EXT-IPS-MAC:mac_addr": ""}, {"OS-EXT-IPS-MAC:mac_addr": "fa:16"}],
+        "network-b": [{"OS-EXT-IPS-MAC:mac_addr": "fa:17"}, {"OS-EXT-IPS-MAC:mac_addr": "fa:18"}],
+        "network-c": [],
+    }
+    instance = instance_from(
+        record(
+            "1",
+            image={"id": IMAGE_ID},
+            flavor={"original_name": "small", "vcpus": 1},
+            created="2026-01-02T03:04:05Z",
+            addresses=addresses,
+            fault={"message": "No valid host was found.", "code": 500, "details": "trace"},
+            **{
+                "OS-EXT-STS:task_state": "rebuilding",
+                "OS-EXT-STS:power_state": 4,
+                "OS-SRV-USG:launched_at": "2026-01-02T03:05:06.000000",
+            },
+        )
+    )
+
+    assert instance == Instance(
+        id="1",
+        name="web-1",
+        status="ACTIVE",
+        server_id="ours",
+        task_state="rebuilding",
+        power_state=4,
+        image_id=IMAGE_ID,
+        flavor_id=None,
+        created_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+        launched_at=datetime(2026, 1, 2, 3, 5, 6, tzinfo=UTC),
+        mac_addresses={"network-a": "fa:16", "network-b": "fa:17"},
+        fault="No valid host was found.",
+    )
+
+
+@pytest.mark.parametrize("image", [None, "", {}, {"id": ""}, {"id": "not-a-uuid"}, {"id": None}])
+def test_an_image_reference_that_is_no_uuid_is_none(image):
+    assert instance_from(record("1", image=image)).image_id is None
+
+
+def test_what_nova_does_not_say_is_none():
+    assert instance_from(record("1", created=None, **{"OS-SRV-USG:launched_at": None})) == Instance(
+        "1", "web-1", "ACTIVE", server_id="ours"
+    )
