@@ -1,0 +1,23 @@
+"""Which changes of a stored server wake the controller (contract 7.1)."""
+
+from __future__ import annotations
+
+from server_api.servers.model import Server
+
+
+def wakes(before: Server | None, after: Server | None) -> bool:
+    """Say whether a change is worth a pass.
+
+    ``before`` is None for a server not seen so far, ``after`` for one that is gone. A mere status write is
+    not worth one: every pass ends with one, and would wake itself for ever.
+    """
+    if before is None or after is None:
+        return True
+    old, new = before.metadata, after.metadata
+    return (
+        old.generation != new.generation
+        or old.deleted_at != new.deleted_at
+        # Names make IDs (contract 4.6), so a server deleted and created again while nobody watched has the
+        # same ID, and most likely the same generation.
+        or old.uid != new.uid
+    )
