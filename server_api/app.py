@@ -1,0 +1,52 @@
+"""The API's composition root: adapters of Kubernetes and OpenStack behind the Flask application."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from flask import Flask
+
+from server_api import logs
+from server_api.access.token_file import TokenFile
+from server_api.cloud import OpenStackCloud
+from server_api.http.application import build_app
+from server_api.http.services import Services
+from server_api.servers.lifecycle import Lifecycle
+from server_api.servers.power import Power
+from server_api.settings import Settings
+from server_api.store.client import KubernetesClient
+from server_api.store.credentials import KubernetesCredentials
+from server_api.store.directory import KubernetesDirectory
+from server_api.store.servers import KubernetesServerStore
+
+
+def create_app(settings: Settings | None = None) -> Flask:
+    """Return the API as a WSGI application; without settings, those of the environment.
+
+    To be called in the process that serves, after any fork: the clients it makes connect when first used. Raises
+    ValueError for settings that cannot be understood, or when no file of tokens is named or it cannot be used.
+    """
+    settings = settings or Settings.from_environment()
+    logs.configure(settings.log_level)
+    return build_app(services(settings), settings)
+
+
+def services(settings: Settings) -> Services:
+    """Return the use cases over real adapters. Raises ValueError when no caller could be told from another."""
+    if settings.tokens_file is None:
+        raise ValueError("SERVER_API_TOKENS_FILE is not set: nobody could be authenticated")
+    client, namespace = KubernetesClient.from_settings(settings), settings.namespace
+    servers = KubernetesServerStore(client, namespace)
+    directory = KubernetesDirectory(client, namespace)
+    cloud = OpenStackCloud(KubernetesCredentials(client, namespace), settings)
+    return Services(
+        lifecycle=Lifecycle(servers, directory, cloud, _SystemClock()),
+        power=Power(servers, directory, cloud),
+        authenticator=TokenFile(settings.tokens_file),
+        readiness=client.ping,
+    )
+
+
+class _SystemClock:
+    def now(self) -> datetime:
+        return datetime.now(UTC)

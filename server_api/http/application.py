@@ -1,0 +1,48 @@
+"""The Flask application: every cross-cutting concern and every blueprint, put together."""
+
+from __future__ import annotations
+
+from flask import Flask
+
+from server_api.http import (
+    access_log,
+    authentication,
+    authorization_check,
+    cors,
+    documentation,
+    health,
+    metrics,
+    version,
+)
+from server_api.http import services as wiring
+from server_api.http.path_parameters import ServerIDConverter
+from server_api.http.services import Services
+from server_api.http.tracing import RequestScope
+from server_api.http.v2 import lifecycle, power
+from server_api.settings import Settings
+
+
+def build_app(services: Services, settings: Settings) -> Flask:
+    """Return the application over the given services."""
+    app = Flask(__name__, static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
+    # A path is what it says: neither a trailing nor a doubled slash is redirected.
+    app.url_map.merge_slashes = False
+    app.url_map.converters["server_id"] = ServerIDConverter
+    wiring.install(app, services)
+
+    # What runs before a view runs in this order, and what runs after it in the reverse of it.
+    access_log.install(app)
+    metrics.install(app)
+    cors.install(app)
+    authentication.install(app)
+    authorization_check.install(app, strict=settings.strict_authorization)
+
+    app.register_blueprint(health.blueprint)
+    api = documentation.build_api(app)
+    for blueprint in (version.blueprint, lifecycle.blueprint, power.blueprint):
+        api.register_blueprint(blueprint)
+    documentation.publish(app, api)
+
+    app.wsgi_app = RequestScope(app.wsgi_app, settings.request_deadline)  # type: ignore[method-assign]
+    return app

@@ -1,0 +1,48 @@
+"""Who calls: every request is authenticated before its view runs, unless the view says otherwise (contract 1.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from flask import Flask, current_app, g, request
+
+from server_api.access.authorization import AuthorizedCaller
+from server_api.http.services import services
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+_PUBLIC = "_needs_no_authentication"
+
+
+def not_required(view: View) -> View:
+    """Let anybody call a view. Decorates it."""
+    setattr(view, _PUBLIC, True)
+    return view
+
+
+def install(app: Flask) -> None:
+    """Authenticate the application's requests."""
+    app.before_request(_authenticate)
+
+
+def caller() -> AuthorizedCaller:
+    """Return the caller of the request in hand, which was authenticated."""
+    return cast(AuthorizedCaller, g.caller)
+
+
+def subject() -> str | None:
+    """Return the caller's subject; None when the request was not, or could not be, authenticated."""
+    known: AuthorizedCaller | None = g.get("caller")
+    return None if known is None else known.subject
+
+
+def _authenticate() -> None:
+    # An unknown path, a wrong method and a malformed ID are told to anybody. Flask itself raises this only after all
+    # functions like this one have run.
+    if request.routing_exception is not None:
+        raise request.routing_exception
+    view = current_app.view_functions[cast(str, request.endpoint)]
+    if not getattr(view, _PUBLIC, False):
+        principal = services().authenticator.authenticate(request.headers.get("Authorization"))
+        g.caller = AuthorizedCaller(principal)

@@ -1,0 +1,40 @@
+"""Cross-origin requests (contract 1.12): any origin may call; what it may do is a matter of its token."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from flask import Flask, Response, current_app, request
+from werkzeug.routing import MapAdapter
+
+from server_api.http import responses
+from server_api.http.errors import BadParameter
+from server_api.http.routes import UNMATCHED, route_template
+
+_HEADERS = "Authorization, Content-Type, traceparent, tracestate"
+_MAX_AGE = "86400"
+
+
+def install(app: Flask) -> None:
+    """Answer preflight requests, before authentication, and mark every response."""
+    app.before_request(_preflight)
+    app.after_request(_mark)
+
+
+def _preflight() -> Response | None:
+    if request.method != "OPTIONS" or route_template() == UNMATCHED:
+        return None
+    if "Access-Control-Request-Method" not in request.headers:
+        raise BadParameter("header Access-Control-Request-Method", "required")
+    adapter = cast(MapAdapter, current_app.create_url_adapter(request))
+    methods = ", ".join(sorted({*adapter.allowed_methods(), "OPTIONS"}))
+    response = responses.empty(204)
+    response.headers["Access-Control-Allow-Methods"] = methods
+    response.headers["Access-Control-Allow-Headers"] = _HEADERS
+    response.headers["Access-Control-Max-Age"] = _MAX_AGE
+    return response
+
+
+def _mark(response: Response) -> Response:
+    response.headers["Access-Control-Allow-Origin"] = "*"
+    return response

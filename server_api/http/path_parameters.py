@@ -1,0 +1,26 @@
+"""Path parameters that refuse what they cannot be (contract 1.3 step 3)."""
+
+from __future__ import annotations
+
+from werkzeug.routing import BaseConverter
+
+from server_api.http.errors import BadParameter
+from server_api.http.identifiers import canonical_uuid
+
+
+class ServerIDConverter(BaseConverter):
+    """The ID of a server.
+
+    It matches any segment, so that a malformed ID is answered 400 and not, as a route that does not match would be,
+    404. Flask keeps the exception as the request's routing exception; ``authentication`` raises it first of all.
+    """
+
+    regex = "[^/]+"
+    part_isolating = True
+
+    def to_python(self, value: str) -> str:
+        """Return the ID in canonical form. Raises BadParameter."""
+        try:
+            return canonical_uuid(value)
+        except ValueError:
+            raise BadParameter("path parameter serverID", "not a valid UUID") from None

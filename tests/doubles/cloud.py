@@ -1,0 +1,160 @@
+"""A cloud in memory, for the tests of HTTP: one region's catalogue and the instances of one project."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
+
+from server_api.servers.cloud_model import (
+    Flavor,
+    FloatingIP,
+    Image,
+    Instance,
+    InstanceOrder,
+    Port,
+    PortOrder,
+    PowerState,
+)
+from server_api.servers.ports import Missing, Tenancy
+from server_api.servers.surroundings import Region
+
+
+class CloudDouble:
+    """``ports.Cloud`` over what a test puts into ``offered_flavors``, ``offered_images`` and ``held``.
+
+    ``calls`` has the names of the methods in the order they were called, actions with the instance's ID. ``fail``
+    makes a method raise whenever it is called.
+    """
+
+    def __init__(self) -> None:
+        self.offered_flavors: list[Flavor] = []
+        self.offered_images: list[Image] = []
+        self.held: dict[str, Instance] = {}
+        self.calls: list[str] = []
+        self._failures: dict[str, Exception] = {}
+        self._ids = count(1)
+
+    def fail(self, method: str, error: Exception) -> None:
+        """Let every later call of ``method`` raise ``error``."""
+        self._failures[method] = error
+
+    def note(self, method: str, argument: str = "") -> None:
+        """Record a call and fail it if it is to fail."""
+        self.calls.append(f"{method} {argument}".strip())
+        if method in self._failures:
+            raise self._failures[method]
+
+    def hold(self, server_id: str, name: str, status: str = "ACTIVE") -> Instance:
+        """Put our instance of a server into the project."""
+        number = next(self._ids)
+        instance = Instance(
+            id=f"00000000-0000-4000-8000-{number:012d}",
+            name=name,
+            status=status,
+            server_id=server_id,
+            power_state=PowerState.RUNNING if status == "ACTIVE" else PowerState.SHUTDOWN,
+        )
+        self.held[instance.id] = instance
+        return instance
+
+    def catalogue(self, region: Region) -> CatalogueDouble:
+        """Return what the region exports."""
+        self.note("catalogue")
+        return CatalogueDouble(self)
+
+    def tenancy(self, region: Region, identity_id: str) -> Tenancy:
+        """Return the one project there is."""
+        self.note("tenancy")
+        return Tenancy(ComputeDouble(self), NetworkingDouble(self), "key")
+
+
+class CatalogueDouble:
+    """``ports.Catalogue``."""
+
+    def __init__(self, cloud: CloudDouble) -> None:
+        self._cloud = cloud
+
+    def flavors(self) -> Sequence[Flavor]:
+        self._cloud.note("flavors")
+        return self._cloud.offered_flavors
+
+    def images(self) -> Sequence[Image]:
+        self._cloud.note("images")
+        return self._cloud.offered_images
+
+
+class ComputeDouble:
+    """``ports.Compute``. Power verbs take effect at once."""
+
+    def __init__(self, cloud: CloudDouble) -> None:
+        self._cloud = cloud
+
+    def find(self, name: str, server_id: str) -> Instance | None:
+        self._cloud.note("find")
+        return next((i for i in self._cloud.held.values() if i.name == name and i.server_id == server_id), None)
+
+    def instances(self) -> Sequence[Instance]:
+        self._cloud.note("instances")
+        return list(self._cloud.held.values())
+
+    def create(self, order: InstanceOrder) -> Instance:
+        self._cloud.note("create")
+        return self._cloud.hold(order.metadata["serverID"], order.name)
+
+    def delete(self, instance_id: str) -> None:
+        self._cloud.note("delete", instance_id)
+        self._cloud.held.pop(instance_id, None)
+
+    def start(self, instance_id: str) -> None:
+        self._become("start", instance_id, "ACTIVE", PowerState.RUNNING)
+
+    def stop(self, instance_id: str) -> None:
+        self._become("stop", instance_id, "SHUTOFF", PowerState.SHUTDOWN)
+
+    def soft_reboot(self, instance_id: str) -> None:
+        self._become("soft_reboot", instance_id, "ACTIVE", PowerState.RUNNING)
+
+    def hard_reboot(self, instance_id: str) -> None:
+        self._become("hard_reboot", instance_id, "ACTIVE", PowerState.RUNNING)
+
+    def _become(self, method: str, instance_id: str, status: str, power_state: PowerState) -> None:
+        self._cloud.note(method, instance_id)
+        if instance_id not in self._cloud.held:
+            raise Missing("nova", "no such instance")
+        instance = self._cloud.held[instance_id]
+        self._cloud.held[instance_id] = replace(instance, status=status, power_state=power_state)
+
+
+class NetworkingDouble:
+    """``ports.Networking`` without anything in it: nothing that HTTP does touches ports."""
+
+    def __init__(self, cloud: CloudDouble) -> None:
+        self._cloud = cloud
+
+    def network_id(self, name: str) -> str:
+        raise Missing("neutron", "no such network")
+
+    def security_group_id(self, name: str) -> str:
+        raise Missing("neutron", "no such group")
+
+    def find_port(self, name: str) -> Port | None:
+        return None
+
+    def create_port(self, order: PortOrder) -> Port:
+        raise Missing("neutron", "no such network")
+
+    def update_port(self, port_id: str, order: PortOrder) -> Port:
+        raise Missing("neutron", "no such port")
+
+    def delete_port(self, port_id: str) -> None:
+        return None
+
+    def floating_ips(self, port_id: str) -> Sequence[FloatingIP]:
+        return ()
+
+    def create_floating_ip(self, port_id: str) -> FloatingIP:
+        raise Missing("neutron", "no external network")
+
+    def delete_floating_ip(self, floating_ip_id: str) -> None:
+        return None
