@@ -1,0 +1,147 @@
+"""The processes of ours in a sandbox: the embedded Kubernetes API, the API, and the controller."""
+
+import os
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from server_api.sandbox import kubernetes as embedded
+from server_api.sandbox.errors import StepFailed
+from server_api.sandbox.layout import REPOSITORY, Layout, read_json, write_json
+from server_api.sandbox.memory import Memory
+from server_api.sandbox.processes import LOOPBACK, Processes, free_port
+from server_api.settings import PREFIX
+
+KUBERNETES = "kubernetes"
+API = "api"
+CONTROLLER = "controller"
+# where the first sandbox of a machine is found; a second one takes what is free
+PREFERRED_PORTS = {KUBERNETES: 6443, API: 6080, CONTROLLER: 6081}
+NAMESPACE = "unikorn-region"
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a start decided, kept for those who come later: ports, and the client configuration of Kubernetes.
+
+    `kubeconfig` is None for the embedded API; else it is what $KUBECONFIG was, maybe several files.
+    """
+
+    ports: Mapping[str, int]
+    kubeconfig: str | None = None
+
+    @classmethod
+    def remembered(cls, layout: Layout) -> "Choices | None":
+        """Return what the last start decided, None if there was none."""
+        content = read_json(layout.choices)
+        return cls(content["ports"], content["kubeconfig"]) if content else None
+
+    def remember(self, layout: Layout) -> None:
+        """Keep this for `remembered`, in any later command."""
+        write_json(layout.choices, {"ports": dict(self.ports), "kubeconfig": self.kubeconfig})
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the sandbox runs its own Kubernetes API."""
+        return self.kubeconfig is None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The processes that make up the sandbox, in the order of their start, without OpenStack's."""
+        return (KUBERNETES, API, CONTROLLER) if self.embedded else (API, CONTROLLER)
+
+    def url(self, name: str) -> str:
+        """Return the root of a process, without a trailing slash."""
+        return f"http://{LOOPBACK}:{self.ports[name]}"
+
+    def ready_url(self, name: str) -> str:
+        """Return what answers with success once the process can be used."""
+        return f"{self.url(name)}/readyz"
+
+
+def choose(layout: Layout, processes: Processes, kubeconfig: str | None, api_port: int | None) -> Choices:
+    """Return the remembered ports where they are in use by us or free, and free ones for the rest.
+
+    Raises StepFailed if `api_port` was asked for and cannot be had.
+    """
+    before = Choices.remembered(layout)
+    ports: dict[str, int] = {}
+    for name, preferred in PREFERRED_PORTS.items():
+        known = before.ports[name] if before else preferred
+        if processes.alive(name):
+            ports[name] = known
+        else:
+            wanted = api_port if name == API and api_port else known
+            ports[name] = _other_than(ports.values(), free_port(wanted))
+    if api_port and ports[API] != api_port:
+        reason = "the API runs on another one already" if processes.alive(API) else "it is taken"
+        raise StepFailed(f"port {api_port} cannot be had: {reason}")
+    return Choices(ports, kubeconfig)
+
+
+def command(name: str, layout: Layout, choices: Choices) -> list[str | Path]:
+    """Return the command line of a process."""
+    if name == KUBERNETES:
+        return [
+            *(sys.executable, "-m", "server_api.sandbox.kubernetes"),
+            *("--database", layout.kubernetes_database),
+            *("--port", str(choices.ports[KUBERNETES])),
+        ]
+    if name == API:
+        configuration = REPOSITORY / "deploy" / "gunicorn.conf.py"
+        if not configuration.exists():
+            raise StepFailed(f"{configuration} is missing: the sandbox runs from a checkout of the repository")
+        return [sys.executable, "-m", "gunicorn", "-c", configuration, "wsgi:app"]
+    return own_command("controller")
+
+
+def own_command(*words: str) -> list[str | Path]:
+    """Return the command line of one of our own commands, which does not need the console script."""
+    return [sys.executable, "-m", "server_api.cli", *words]
+
+
+def environment(layout: Layout, choices: Choices) -> dict[str, str]:
+    """Return the environment of every process of ours. Settings in our own environment are passed on."""
+    own = {
+        "NAMESPACE": NAMESPACE,
+        "TOKENS_FILE": str(layout.tokens),
+        "BIND": f"{LOOPBACK}:{choices.ports[API]}",
+        "CONTROLLER_BIND": f"{LOOPBACK}:{choices.ports[CONTROLLER]}",
+        # a view that forgot its authorization check must not go unnoticed here
+        "STRICT_AUTHORIZATION": os.environ.get(f"{PREFIX}STRICT_AUTHORIZATION", "true"),
+        # nobody balances load here: nothing is gained by refusing to serve before the end
+        "DRAIN_SECONDS": os.environ.get(f"{PREFIX}DRAIN_SECONDS", "0.5"),
+        "KUBECONFIG": "",
+    }
+    return {
+        **os.environ,
+        **{f"{PREFIX}{name}": value for name, value in own.items()},
+        "KUBECONFIG": kubeconfig(layout, choices),
+        "EMBEDDED_KUBERNETES_TOKEN": _kubernetes_token(layout),
+        "NO_PROXY": "*",
+        "no_proxy": "*",
+    }
+
+
+def kubeconfig(layout: Layout, choices: Choices) -> str:
+    """Return the value of $KUBECONFIG for this sandbox."""
+    return choices.kubeconfig or str(layout.kubeconfig)
+
+
+def write_kubeconfig(layout: Layout, choices: Choices) -> None:
+    """Write the client configuration of the embedded Kubernetes API."""
+    url, token = choices.url(KUBERNETES), _kubernetes_token(layout)
+    embedded.write_kubeconfig(layout.kubeconfig, url, token, NAMESPACE)
+
+
+def _kubernetes_token(layout: Layout) -> str:
+    # its own for each sandbox, so that none can take the Kubernetes of another for its own
+    return Memory(layout.memory).secret("kubernetes.token")
+
+
+def _other_than(taken: Collection[int], port: int) -> int:
+    # what was chosen a moment ago is not listened on yet, and looks free
+    while port in taken:
+        port = free_port()
+    return port
