@@ -13,7 +13,7 @@ from server_api.cloud.nova import NovaCompute
 from server_api.cloud.sessions import CloudClients, CloudCredential, SessionPool
 from server_api.servers.cloud_model import Flavor, Image
 from server_api.servers.ports import Credentials, Refused, Tenancy
-from server_api.servers.surroundings import Identity, Region
+from server_api.servers.surroundings import Region
 from server_api.settings import Settings
 
 PROVIDER = "openstack"
@@ -39,14 +39,14 @@ class OpenStackCloud:
             region, lambda: self._region_clients(region), self._flavors, self._images, self._read_timeout
         )
 
-    def tenancy(self, region: Region, identity: Identity) -> Tenancy:
+    def tenancy(self, region: Region, identity_id: str) -> Tenancy:
         """Return the identity's project, with the credentials as they are now.
 
         Ask anew for every request or pass: the tenancy does not notice a changed secret. Raises Missing when the
         identity has no credentials or project yet, Refused for a region that is not OpenStack's.
         """
         _require_openstack(region)
-        account = self._credentials.identity_credentials(identity.id)
+        account = self._credentials.identity_credentials(identity_id)
         clients = self._sessions.clients(
             CloudCredential(region.endpoint, account.user_id, account.password, account.project_id)
         )

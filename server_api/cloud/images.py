@@ -19,7 +19,6 @@ from server_api.servers.cloud_model import Image, ImageState
 logger = logging.getLogger(__name__)
 
 PREFIX = "unikorn:"
-DEFAULT_ARCHITECTURE = "x86_64"
 GIB = 1 << 30
 
 _STATES = {
@@ -42,8 +41,9 @@ _REQUIRED = {
     "unikorn:os:family": _ANY,
     "unikorn:os:distro": _ANY,
     "unikorn:os:version": _ANY,
-    "unikorn:virtualization": re.compile(r"any|baremetal|virtualized"),
 }
+"""Neither architecture nor virtualization is here: a create has to see an image that lacks the one or names an
+unknown other, to accept the first and to refuse the second with a reason (behaviour text)."""
 _OPTIONAL = {
     "unikorn:package:kubernetes": _VERSION,
     "unikorn:package:slurmd": _VERSION,
@@ -100,8 +100,8 @@ def _image(record: Mapping[str, Any]) -> Image | None:
         state=_STATES.get(record["status"], ImageState.FAILED),
         size_gib=_size_gib(record),
         created_at=datetime.fromisoformat(record["created_at"]),
-        architecture=record.get("architecture") or DEFAULT_ARCHITECTURE,
-        virtualization=properties["unikorn:virtualization"],
+        architecture=record.get("architecture") or None,
+        virtualization=properties.get("unikorn:virtualization") or None,
         organization_id=properties.get("unikorn:organization:id") or None,
         properties=properties,
     )

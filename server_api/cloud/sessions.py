@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import glanceclient.v2.client
 import keystoneauth1.access
@@ -27,11 +27,13 @@ from cachetools import LRUCache
 from keystoneauth1.exceptions import BadGateway
 from keystoneauth1.identity import v3
 from openstack.connection import Connection
-from openstack.network.v2._proxy import Proxy as NetworkProxy
 
 from server_api import deadline, trace
 from server_api.cloud.errors import translated
 from server_api.settings import Settings
+
+if TYPE_CHECKING:
+    from openstack.network.v2._proxy import Proxy as NetworkProxy
 
 NOVA_MICROVERSION = "2.90"
 SESSIONS_KEPT = 256

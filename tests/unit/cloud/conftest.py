@@ -15,7 +15,7 @@ import pytest
 from server_api.cloud import OpenStackCloud
 from server_api.cloud.sessions import CloudClients, CloudCredential, SessionPool
 from server_api.servers.ports import Missing
-from server_api.servers.surroundings import Identity, IdentityCredentials, Region, ServiceAccount
+from server_api.servers.surroundings import IdentityCredentials, Region, ServiceAccount
 from server_api.settings import Settings
 
 PASSWORD = "s3cret-pass-phrase"
@@ -57,6 +57,7 @@ class Wire:
         }
         self.requests: list[Request] = []
         self.log_ins = 0
+        self.connections = 0
         self.valid_token: str | None = None
         self._lock = threading.Lock()
         self._released = threading.Event()
@@ -111,6 +112,10 @@ class Wire:
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True
 
+            def setup(self) -> None:
+                super().setup()
+                wire.connections += 1
+
             def _serve(self) -> None:
                 parts = urlsplit(self.path)
                 length = int(self.headers.get("Content-Length", 0))
@@ -134,7 +139,7 @@ class Wire:
                 self.end_headers()
                 self.wfile.write(body)
 
-            do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = _serve
+            do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = _serve  # noqa: N815
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -202,11 +207,6 @@ def cloud(credentials: StoredCredentials, settings: Settings) -> OpenStackCloud:
 @pytest.fixture
 def region(wire: Wire) -> Region:
     return Region("region", "here", "openstack", f"{wire.url}/identity", "namespace", "secret")
-
-
-@pytest.fixture
-def identity() -> Identity:
-    return Identity("identity", "organization", "project", "region", ready=True)
 
 
 @pytest.fixture

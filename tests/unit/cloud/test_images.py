@@ -52,15 +52,22 @@ def test_a_well_formed_image_is_converted():
     assert image.properties == PROPERTIES
 
 
-def test_the_architecture_is_x86_64_unless_named():
-    assert image_from(record()).architecture == "x86_64"
+def test_an_image_without_architecture_or_virtualization_is_visible_and_says_so():
+    image = image_from(record(**{"unikorn:virtualization": ...}))
+
+    assert image is not None
+    assert (image.architecture, image.virtualization) == (None, None)
+
+
+def test_an_unknown_virtualization_is_kept_for_the_rules_to_refuse():
+    assert image_from(record(**{"unikorn:virtualization": "virtualised"})).virtualization == "virtualised"
 
 
 def test_b15_an_unknown_architecture_is_kept_for_the_rules_to_refuse():
     assert image_from(record(architecture="weird")).architecture == "weird"
 
 
-@pytest.mark.parametrize("name", PROPERTIES)
+@pytest.mark.parametrize("name", sorted(PROPERTIES.keys() - {"unikorn:virtualization"}))
 def test_i01_an_image_lacking_a_required_property_is_invisible(name):
     assert image_from(record(**{name: ...})) is None
 
@@ -69,7 +76,6 @@ def test_i01_an_image_lacking_a_required_property_is_invisible(name):
     "properties",
     [
         {"unikorn:os:kernel": "darwin"},
-        {"unikorn:virtualization": "virtualised"},
         {"unikorn:os:version": 24},
         {"unikorn:os:family": ""},
         {"unikorn:package:kubernetes": "1.2.3"},

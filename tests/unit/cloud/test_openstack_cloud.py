@@ -89,9 +89,9 @@ def test_a_changed_secret_is_noticed_at_the_next_loading(
     assert users(wire) == ["service", "service-2"]
 
 
-def test_a_tenancy_works_as_the_identitys_own_user(cloud, region, identity, wire, answer):
+def test_a_tenancy_works_as_the_identitys_own_user(cloud, region, wire, answer):
     wire.answers["GET /compute/v2.1/servers/detail"] = answer(body={"servers": []})
-    tenancy = cloud.tenancy(region, identity)
+    tenancy = cloud.tenancy(region, "identity")
 
     assert wire.requests == []
     tenancy.compute.instances()
@@ -100,13 +100,13 @@ def test_a_tenancy_works_as_the_identitys_own_user(cloud, region, identity, wire
     assert tenancy.ssh_key_name == "key"
 
 
-def test_a_changed_password_is_used_by_the_next_tenancy(cloud, region, identity, wire, answer, credentials):
+def test_a_changed_password_is_used_by_the_next_tenancy(cloud, region, wire, answer, credentials):
     wire.answers["GET /compute/v2.1/servers/detail"] = answer(body={"servers": []})
-    cloud.tenancy(region, identity).compute.instances()
-    cloud.tenancy(region, identity).compute.instances()
+    cloud.tenancy(region, "identity").compute.instances()
+    cloud.tenancy(region, "identity").compute.instances()
     credentials.identities["identity"] = replace(credentials.identities["identity"], password="rotated")
 
-    cloud.tenancy(region, identity).compute.instances()
+    cloud.tenancy(region, "identity").compute.instances()
 
     passwords = [
         request.body["auth"]["identity"]["password"]["user"]["password"]
@@ -115,16 +115,16 @@ def test_a_changed_password_is_used_by_the_next_tenancy(cloud, region, identity,
     assert passwords == ["s3cret-pass-phrase", "rotated"]
 
 
-def test_an_identity_without_credentials_is_missing(cloud, region, identity):
+def test_an_identity_without_credentials_is_missing(cloud, region):
     with pytest.raises(Missing):
-        cloud.tenancy(region, replace(identity, id="new"))
+        cloud.tenancy(region, "new")
 
 
-def test_external_networks_are_looked_up_by_the_service_account(cloud, region, identity, wire, answer):
+def test_external_networks_are_looked_up_by_the_service_account(cloud, region, wire, answer):
     wire.answers["GET /network/v2.0/networks"] = answer(body={"networks": []})
 
     with pytest.raises(Missing, match="no external network is exported by the region"):
-        cloud.tenancy(region, identity).networking.create_floating_ip("port")
+        cloud.tenancy(region, "identity").networking.create_floating_ip("port")
 
     assert users(wire) == ["service"]
 
@@ -136,10 +136,10 @@ def test_a_refused_service_account_is_denied(cloud, region, wire, answer):
         cloud.catalogue(region).flavors()
 
 
-def test_another_provider_is_refused(cloud, region, identity):
+def test_another_provider_is_refused(cloud, region):
     other = replace(region, provider="kubernetes")
 
     with pytest.raises(Refused, match="provider"):
         cloud.catalogue(other)
     with pytest.raises(Refused, match="provider"):
-        cloud.tenancy(other, identity)
+        cloud.tenancy(other, "identity")

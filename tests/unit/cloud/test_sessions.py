@@ -103,6 +103,16 @@ def test_the_least_recently_used_session_is_dropped(credential, settings):
     assert pool.clients(credential) is not first
 
 
+def test_b75_many_sessions_share_one_pool_of_connections(credential, settings, wire, answer):
+    wire.answers[f"GET {DETAIL}"] = answer(body=EMPTY)
+    pool = SessionPool(settings)
+
+    for number in range(50):
+        NovaCompute(pool.clients(replace(credential, user_id=str(number)))).instances()
+
+    assert (wire.log_ins, wire.connections) == (50, 1)
+
+
 def test_a_log_in_leaves_less_time_for_the_request_after_it(nova, wire, monkeypatch):
     budgets = []
 
