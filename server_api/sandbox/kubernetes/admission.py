@@ -72,7 +72,7 @@ def admit_change(
         if new["status"] is None:
             del new["status"]
     else:
-        new["metadata"] = _merge_metadata(resource, meta, before)
+        new["metadata"] = _merge_metadata(meta, before)
         if resource.has_status:
             new.pop("status", None)
             new |= {"status": current["status"]} if "status" in current else {}
@@ -85,7 +85,7 @@ def admit_change(
 
 
 def _shape(resource: Resource, body: Object, validation: FieldValidation) -> list[str]:
-    """Checks the envelope, drops what the schema does not know, fills in defaults."""
+    """Checks the envelope, drops what the schema does not know, fills in defaults; returns what to warn about."""
     for field, expected in (("apiVersion", resource.api_version), ("kind", resource.kind)):
         if field not in body and resource.definition is None:
             body[field] = expected
@@ -103,7 +103,7 @@ def _shape(resource: Resource, body: Object, validation: FieldValidation) -> lis
     for field in _OMITTED_WHEN_EMPTY:
         if not body["metadata"].get(field, True):
             del body["metadata"][field]
-    return unknown
+    return [] if validation is FieldValidation.IGNORE else unknown
 
 
 def _require_place(resource: Resource, meta: Object, namespace: str) -> None:
@@ -124,15 +124,10 @@ def _require_fresh(resource: Resource, meta: Object, before: Object) -> None:
         raise conflict(resource, name, "Precondition failed: the UID in the object is not that of the stored object")
 
 
-def _merge_metadata(resource: Resource, meta: Object, before: Object) -> Object:
+def _merge_metadata(meta: Object, before: Object) -> Object:
     kept = {field: before[field] for field in metadata.SERVER_OWNED if field in before}
     rest = {field: value for field, value in meta.items() if field not in metadata.SERVER_OWNED}
-    merged = {**rest, **kept, "resourceVersion": before["resourceVersion"]}
-    added = set(merged.get("finalizers") or ()) - set(before.get("finalizers") or ())
-    if "deletionTimestamp" in before and added:
-        message = "Forbidden: no new finalizers can be added if the object is being deleted"
-        raise invalid(resource, before["name"], [Cause("metadata.finalizers", message, "FieldValueForbidden")])
-    return merged
+    return {**rest, **kept, "resourceVersion": before["resourceVersion"]}
 
 
 def _desired(resource: Resource, obj: Object) -> Object:
@@ -144,6 +139,8 @@ def _validate(tx: Transaction, resource: Resource, new: Object, old: Object | No
     causes = resource.schema.validate(new, old)
     if not causes:
         causes = metadata.check(new["metadata"], dns_label_name=resource.kind == "Namespace")
+    if not causes and old is not None:
+        causes = metadata.check_finalizers_of_terminating(new["metadata"], old["metadata"])
     if not causes:
         causes = kind_rules.check(tx, resource, new, old)
     if causes:

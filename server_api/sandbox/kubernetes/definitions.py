@@ -79,16 +79,18 @@ def establish(definition: Object) -> None:
 
 def check(definition: Object, old: Object | None, others: list[Object]) -> list[Cause]:
     """Why a definition of the right shape is refused: what Kubernetes forbids, and what is not implemented here."""
-    causes = [
-        *_check_names(definition, others),
-        *_check_unchanged(definition, old),
-        *_check_versions(definition["spec"]),
-    ]
-    if not causes:
-        try:
+    try:
+        causes = [
+            *_check_names(definition, others),
+            *_check_unchanged(definition, old),
+            *_check_versions(definition["spec"]),
+        ]
+        if not causes:
             resources_of(definition)
-        except ValueError as error:
-            causes.append(Cause("spec.versions", f"Invalid value: {error}"))
+    except ValueError as error:
+        return [Cause("spec.versions", f"Invalid value: {error}")]
+    except (AttributeError, KeyError, TypeError):
+        return [Cause("spec.versions", "Invalid value: holds a schema that is malformed")]
     return causes
 
 

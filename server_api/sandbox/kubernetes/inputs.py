@@ -12,10 +12,12 @@ from . import patches, selectors
 from .admission import FieldValidation
 from .deletion import Propagation
 from .errors import ApiError, bad_request, unprocessable, unsupported_media_type
+from .listing import whole_number
 from .metadata import Object
 from .presentation import Json, Presenter
 from .resources import Resource
 from .tables import INCLUDE_OBJECT, Table
+from .validation import OpenApiValidator
 from .verbs import DeleteOptions, WriteOptions
 from .watching import flag
 
@@ -43,6 +45,31 @@ class BoundedRequest(Request):
     """A request whose body may not be larger than Kubernetes allows."""
 
     max_content_length = MAX_BODY
+
+
+_DELETE_OPTIONS = OpenApiValidator(
+    {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string", "enum": ["DeleteOptions"]},
+            "dryRun": {"type": "array", "nullable": True},
+            "gracePeriodSeconds": {"type": "integer", "minimum": 0, "nullable": True},
+            "orphanDependents": {"type": "boolean", "nullable": True},
+            "propagationPolicy": {"type": "string", "nullable": True},
+            "preconditions": {
+                "type": "object",
+                "nullable": True,
+                "additionalProperties": False,
+                "properties": {
+                    "uid": {"type": "string", "nullable": True},
+                    "resourceVersion": {"type": "string", "nullable": True},
+                },
+            },
+        },
+    }
+)
 
 
 def query_of(request: Request, known: frozenset[str]) -> dict[str, str]:
@@ -126,22 +153,10 @@ def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> None:
 def delete_options(request: Request, query: Mapping[str, str]) -> DeleteOptions:
     """From the body, which kubectl and the official clients send, and from the query."""
     body = body_of(request, FieldValidation.WARN) if content_of(request) else {}
-    known = {
-        "apiVersion",
-        "kind",
-        "dryRun",
-        "gracePeriodSeconds",
-        "orphanDependents",
-        "preconditions",
-        "propagationPolicy",
-    }
-    if unknown := sorted(set(body) - known):
-        raise bad_request(f"DeleteOptions: {unknown[0][:80]} is not implemented by the embedded Kubernetes API")
-    if body.get("kind", "DeleteOptions") != "DeleteOptions":
-        raise bad_request("the body of a deletion must be DeleteOptions")
+    if causes := _DELETE_OPTIONS.validate(body):
+        raise bad_request(f"DeleteOptions: {causes[0].field}: {causes[0].message}")
+    whole_number(query, "gracePeriodSeconds")  # none of the kinds here has a period of grace
     preconditions = body.get("preconditions") or {}
-    if not isinstance(preconditions, dict) or set(preconditions) - {"uid", "resourceVersion"}:
-        raise bad_request("DeleteOptions: preconditions must be an object of uid and resourceVersion")
     return DeleteOptions(
         _propagation(
             query.get("propagationPolicy") or body.get("propagationPolicy"),

@@ -43,12 +43,14 @@ def check(tx: Transaction, resource: Resource, new: Object, old: Object | None) 
 
 def _encode_string_data(secret: Object) -> None:
     """`stringData` is write-only: it replaces what `data` holds under the same keys."""
-    texts = secret.get("stringData")
-    if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
+    texts, data = secret.get("stringData"), secret.get("data") or {}
+    if not isinstance(texts, dict) or not isinstance(data, dict):
+        return
+    if not all(isinstance(text, str) for text in texts.values()):
         return
     del secret["stringData"]
     encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
-    secret["data"] = {**(secret.get("data") or {}), **encoded}
+    secret["data"] = {**data, **encoded}
 
 
 def _check_immutable(new: Object, old: Object | None) -> Iterator[Cause]:

@@ -114,6 +114,15 @@ def check(metadata: Object, *, dns_label_name: bool = False) -> list[Cause]:
     ]
 
 
+def check_finalizers_of_terminating(new: Object, old: Object) -> list[Cause]:
+    """What is being deleted may only lose finalizers."""
+    added = set(new.get("finalizers") or ()) - set(old.get("finalizers") or ())
+    if "deletionTimestamp" not in old or not added:
+        return []
+    message = "Forbidden: no new finalizers can be added if the object is being deleted"
+    return [Cause("metadata.finalizers", message, "FieldValueForbidden")]
+
+
 def _check_name(metadata: Object, dns_label: bool) -> list[Cause]:
     name = metadata.get("name") or ""
     if not name:

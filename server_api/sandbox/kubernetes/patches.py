@@ -73,7 +73,7 @@ def _json_patch(document: list[Any], current: Object) -> Object:
         patched = jsonpatch.JsonPatch(document).apply(current)
     except jsonpatch.InvalidJsonPatch as error:
         raise bad_request("the body is not a JSON patch") from error
-    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, TypeError) as error:
+    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, LookupError, TypeError) as error:
         reason = type(error).__name__
         raise unprocessable(f"the server rejected our request due to an error in our request: {reason}") from error
     if not isinstance(patched, dict):

@@ -48,6 +48,7 @@ class KubernetesServer:
         self._server = wsgi.Server((HOST, port), app, numthreads=THREADS, request_queue_size=256)
         self._server.gateway = _Gateway
         self._server.shutdown_timeout = 1
+        self._server.expiration_interval = 0.1  # also how long `stop` takes to be noticed
         self._server.prepare()
 
     @property

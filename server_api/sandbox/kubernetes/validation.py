@@ -113,12 +113,14 @@ def field_path(steps: Iterable[str | int]) -> str:
 
 def _causes(error: ValidationError) -> list[Cause]:
     keyword = str(error.validator)
+    wanted: Any = error.validator_value
+    instance: Any = error.instance
     path = list(error.absolute_path)
     reason = _REASONS.get(keyword, "FieldValueInvalid")
     if keyword == "required":
-        missing = [name for name in error.validator_value if name not in error.instance]
+        missing = [name for name in wanted if name not in instance]
         return [Cause(field_path([*path, name]), "Required value", reason) for name in missing]
-    return [Cause(field_path(path), _message(keyword, error.validator_value, error.instance), reason)]
+    return [Cause(field_path(path), _message(keyword, wanted, instance), reason)]
 
 
 def _message(keyword: str, wanted: Any, value: object) -> str:
@@ -127,6 +129,8 @@ def _message(keyword: str, wanted: Any, value: object) -> str:
         return f"Unsupported value: supported values: {supported}"
     if keyword == "type":
         return f"Invalid value: must be of type {wanted}, not {_JSON_TYPES.get(type(value), 'null')}"
+    if keyword == "additionalProperties":
+        return "Invalid value: holds an unknown field"
     if keyword in ("allOf", "anyOf", "oneOf", "not"):
         return f"Invalid value: does not satisfy the schema's {keyword}"
     return f"Invalid value: does not satisfy {keyword} {wanted}"

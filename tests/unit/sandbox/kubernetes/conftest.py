@@ -10,6 +10,7 @@ import pytest
 from werkzeug.test import Client, TestResponse
 
 from server_api.sandbox.kubernetes import EmbeddedKubernetes, KubernetesApp
+from server_api.sandbox.kubernetes.app import PEER_GONE
 
 WIDGETS = "/apis/example.dev/v1/namespaces/default/widgets"
 MERGE = "application/merge-patch+json"
@@ -153,8 +154,9 @@ class Api:
         return self.call("GET", self.path(obj)).status_code == 200
 
     def watch(self, path: str = WIDGETS, **query: str) -> list[tuple[str, Any]]:
-        """What a watch tells that ends when it has nothing more to say."""
-        response = self.call("GET", path, query_string={"watch": "true", "timeoutSeconds": "1", **query})
+        """What a watch tells until it has nothing more to say; with `timeoutSeconds`, until that has passed."""
+        client_left = {} if "timeoutSeconds" in query else {PEER_GONE: lambda: True}
+        response = self.call("GET", path, query_string={"watch": "true", **query}, environ_overrides=client_left)
         assert response.status_code == 200, response.text
         events = [orjson.loads(line) for line in response.data.splitlines()]
         return [(event["type"], event["object"]) for event in events]
