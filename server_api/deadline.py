@@ -12,8 +12,10 @@ _ends_at: ContextVar[float | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Give the work inside the block ``seconds`` in all."""
-    token = _ends_at.set(time.monotonic() + seconds)
+    """Give the work inside the block ``seconds`` in all, or what is left of an outer block's if that is less."""
+    ends_at = time.monotonic() + seconds
+    outer = _ends_at.get()
+    token = _ends_at.set(ends_at if outer is None else min(ends_at, outer))
     try:
         yield
     finally:

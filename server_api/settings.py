@@ -5,6 +5,7 @@ A setting is read from the environment variable ``SERVER_API_<NAME>``. ``server-
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -14,8 +15,9 @@ from typing import Any
 PREFIX = "SERVER_API_"
 
 
-def _setting(default: Any, meaning: str) -> Any:
-    return field(default=default, metadata={"meaning": meaning})
+def _setting(default: Any, meaning: str, *, zero: bool = False) -> Any:
+    """Describe a setting; ``zero`` says that a number may be 0, which none may be otherwise."""
+    return field(default=default, metadata={"meaning": meaning, "zero": zero})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +37,12 @@ class Settings:
     strict_authorization: bool = _setting(
         False, "Answer 500 when a view answered without an authorization check; otherwise only sound an alarm."
     )
+    cors_origin: str = _setting("", "Origin whose pages may call the API from a browser, or *; empty: none.")
     kubernetes_connections: int = _setting(32, "Connections to the Kubernetes API that one process keeps.")
-    drain_seconds: float = _setting(5.0, "Seconds that /readyz fails before the listener closes on SIGTERM.")
+    drain_seconds: float = _setting(5.0, "Seconds that /readyz fails before the listener closes on SIGTERM.", zero=True)
 
-    flavor_cache_seconds: float = _setting(60.0, "How long the list of exported flavors is kept.")
-    image_cache_seconds: float = _setting(15.0, "How long the list of exported images is kept.")
+    flavor_cache_seconds: float = _setting(60.0, "Seconds that the list of exported flavors is kept.", zero=True)
+    image_cache_seconds: float = _setting(15.0, "Seconds that the list of exported images is kept.", zero=True)
     openstack_region: str = _setting("", "Region name in the Keystone catalogue; empty: the only one.")
 
     workers: int = _setting(2, "gunicorn worker processes.")
@@ -66,7 +69,7 @@ class Settings:
         for setting in fields(cls):
             text = environment.get(PREFIX + setting.name.upper(), "")
             if text:
-                values[setting.name] = _parse(setting.name, str(setting.type), text)
+                values[setting.name] = _parse(setting.name, str(setting.type), text, zero=setting.metadata["zero"])
         return cls(**values)
 
     @classmethod
@@ -82,14 +85,18 @@ class Settings:
         ]
 
 
-def _parse(name: str, type_: str, text: str) -> Any:
+def _parse(name: str, type_: str, text: str, *, zero: bool) -> Any:
     try:
         if type_ == "bool":
             return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
-        if type_ == "int":
-            return int(text)
-        if type_ == "float":
-            return float(text)
+        if type_ in ("int", "float"):
+            return _number(int(text) if type_ == "int" else float(text), zero=zero)
     except (ValueError, KeyError):
         raise ValueError(f"{PREFIX}{name.upper()} is not a valid {type_}") from None
     return Path(text) if type_.startswith("Path") else text
+
+
+def _number(value: float, *, zero: bool) -> float:
+    if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+        raise ValueError
+    return value

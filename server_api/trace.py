@@ -43,8 +43,8 @@ def _parse(header: str | None) -> str | None:
     match = _TRACEPARENT.fullmatch((header or "").strip())
     if match is None:
         return None
-    version, trace_id, parent_id, _ = match.groups()
-    # W3C: version ff is forbidden, and so are identifiers of nothing but zeroes.
-    if version == "ff" or not trace_id.strip("0") or not parent_id.strip("0"):
+    version, trace_id, parent_id, more = match.groups()
+    # W3C: version ff is forbidden, version 00 has no further fields, and identifiers of nothing but zeroes are none.
+    if version == "ff" or (version == "00" and more) or not trace_id.strip("0") or not parent_id.strip("0"):
         return None
     return trace_id

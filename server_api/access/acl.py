@@ -54,20 +54,23 @@ class Acl:
         for index, item in enumerate(_list(top.get("organizations"), "organizations")):
             where = f"organizations[{index}]"
             organization = _mapping(item, where)
-            organizations[_text(organization, "id", where)] = OrganizationGrants(
-                grants=_grants(organization.get("endpoints"), f"{where}.endpoints"),
-                projects=_projects(organization.get("projects"), f"{where}.projects"),
+            id_ = _text(organization, "id", where)
+            # An organization or project may stand there more than once, as after merging roles: all of it counts.
+            known = organizations.get(id_, OrganizationGrants())
+            organizations[id_] = OrganizationGrants(
+                grants=known.grants | _grants(organization.get("endpoints"), f"{where}.endpoints"),
+                projects=_projects(organization.get("projects"), f"{where}.projects", known.projects),
             )
         return cls(everywhere=_grants(top.get("global"), "global"), organizations=organizations)
 
 
-def _projects(value: object, where: str) -> dict[str, Grants]:
-    projects: dict[str, Grants] = {}
+def _projects(value: object, where: str, known: Mapping[str, Grants]) -> dict[str, Grants]:
+    projects = dict(known)
     for index, item in enumerate(_list(value, where)):
         project = _mapping(item, f"{where}[{index}]")
-        projects[_text(project, "id", f"{where}[{index}]")] = _grants(
-            project.get("endpoints"), f"{where}[{index}].endpoints"
-        )
+        id_ = _text(project, "id", f"{where}[{index}]")
+        grants = _grants(project.get("endpoints"), f"{where}[{index}].endpoints")
+        projects[id_] = projects.get(id_, frozenset()) | grants
     return projects
 
 
@@ -76,10 +79,12 @@ def _grants(value: object, where: str) -> Grants:
     for index, item in enumerate(_list(value, where)):
         endpoint = _mapping(item, f"{where}[{index}]")
         name = _text(endpoint, "name", f"{where}[{index}]")
-        for operation in _list(endpoint.get("operations"), f"{where}[{index}].operations"):
-            if operation not in OPERATIONS:
+        if "operations" not in endpoint:
+            raise InvalidAcl(f"{where}[{index}].operations: a list is required")
+        for operation in _list(endpoint["operations"], f"{where}[{index}].operations"):
+            if not isinstance(operation, str) or operation not in OPERATIONS:
                 raise InvalidAcl(f"{where}[{index}].operations: only {', '.join(sorted(OPERATIONS))}")
-            grants.add((name, str(operation)))
+            grants.add((name, operation))
     return frozenset(grants)
 
 

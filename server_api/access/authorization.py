@@ -8,7 +8,7 @@ from server_api.access.principal import Principal
 class AuthorizedCaller:
     """The caller of one request, as the use cases see it (``servers.ports.Caller``).
 
-    ``consulted`` becomes True with the first permission check. HTTP refuses, or reports, an answer without one.
+    ``consulted`` becomes True with the first question about rights. HTTP refuses, or reports, an answer without one.
     """
 
     def __init__(self, principal: Principal) -> None:
@@ -28,6 +28,8 @@ class AuthorizedCaller:
     @property
     def organization_ids(self) -> frozenset[str]:
         """Organizations the ACL names; empty for a caller whose rights are global (contract 5.6)."""
+        # A list restricts itself by these, and asks nothing else when it finds no server.
+        self.consulted = True
         return frozenset(self._principal.acl.organizations)
 
     def may(self, permission: str, operation: str, organization_id: str, project_id: str | None = None) -> bool:

@@ -45,7 +45,7 @@ class TokenFile:
         """Read the file. Raises InvalidTokenFile."""
         try:
             document = yaml.safe_load(path.read_text())
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        except (OSError, ValueError, yaml.YAMLError) as error:
             raise InvalidTokenFile(f"{path}: {type(error).__name__}") from error
         self._principals = _principals(document, str(path))
 
@@ -87,7 +87,7 @@ def _principal(entry: Mapping[str, Any], where: str) -> Principal:
     if not isinstance(subject, str) or not subject:
         raise InvalidTokenFile(f"{where}.subject: a text is required")
     account_type = entry.get("accountType")
-    if account_type not in ACCOUNT_TYPES:
+    if not isinstance(account_type, str) or account_type not in ACCOUNT_TYPES:
         raise InvalidTokenFile(f"{where}.accountType: one of {', '.join(sorted(ACCOUNT_TYPES))} is required")
     try:
         acl = Acl.from_document(entry.get("acl"))

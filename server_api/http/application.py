@@ -25,7 +25,8 @@ from server_api.settings import Settings
 def build_app(services: Services, settings: Settings) -> Flask:
     """Return the application over the given services."""
     app = Flask(__name__, static_folder=None)
-    app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
+    # One more than allowed, so that a body cut off there is seen to have been longer (``parsing``).
+    app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes + 1
     # A path is what it says: neither a trailing nor a doubled slash is redirected.
     app.url_map.merge_slashes = False
     app.url_map.converters["server_id"] = ServerIDConverter
@@ -34,7 +35,7 @@ def build_app(services: Services, settings: Settings) -> Flask:
     # What runs before a view runs in this order, and what runs after it in the reverse of it.
     access_log.install(app)
     metrics.install(app)
-    cors.install(app)
+    cors.install(app, settings.cors_origin)
     authentication.install(app)
     authorization_check.install(app, strict=settings.strict_authorization)
 

@@ -43,6 +43,9 @@ def _authenticate() -> None:
     if request.routing_exception is not None:
         raise request.routing_exception
     view = current_app.view_functions[cast(str, request.endpoint)]
+    if request.method == "OPTIONS":
+        # Flask itself answers with the path's methods, which is nothing to guard.
+        return
     if not getattr(view, _PUBLIC, False):
         principal = services().authenticator.authenticate(request.headers.get("Authorization"))
         g.caller = AuthorizedCaller(principal)

@@ -1,4 +1,7 @@
-"""Cross-origin requests (contract 1.12): any origin may call; what it may do is a matter of its token."""
+"""Cross-origin requests (contract 1.12), for the origin that the settings name.
+
+Off unless one is named: the callers are services, and a page in somebody's browser is none of them.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,17 @@ _HEADERS = "Authorization, Content-Type, traceparent, tracestate"
 _MAX_AGE = "86400"
 
 
-def install(app: Flask) -> None:
-    """Answer preflight requests, before authentication, and mark every response."""
+def install(app: Flask, origin: str) -> None:
+    """Answer preflight requests, before authentication, and mark every response. Does nothing without an origin."""
+    if not origin:
+        return
+
+    def mark(response: Response) -> Response:
+        response.headers["Access-Control-Allow-Origin"] = origin
+        return response
+
     app.before_request(_preflight)
-    app.after_request(_mark)
+    app.after_request(mark)
 
 
 def _preflight() -> Response | None:
@@ -32,9 +42,4 @@ def _preflight() -> Response | None:
     response.headers["Access-Control-Allow-Methods"] = methods
     response.headers["Access-Control-Allow-Headers"] = _HEADERS
     response.headers["Access-Control-Max-Age"] = _MAX_AGE
-    return response
-
-
-def _mark(response: Response) -> Response:
-    response.headers["Access-Control-Allow-Origin"] = "*"
     return response

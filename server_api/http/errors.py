@@ -21,7 +21,9 @@ from server_api.servers import errors, ports
 UNEXPECTED = "The request could not be completed because of an unexpected failure."
 """The one description of every unexpected failure: what happened is in the logs, under the trace ID."""
 
-MAX_DESCRIPTION = 1000
+MAX_CHARACTERS = 1000
+MAX_BYTES = 1500
+"""How long a description may get, as text and in JSON."""
 
 _CODES = {
     400: "invalid_request",
@@ -81,12 +83,19 @@ def code_of(status: int) -> str:
 
 def document(status: int, description: str, trace_id: str | None) -> bytes:
     """Return the body of an error, below 2 KiB whatever the description."""
-    if len(description) > MAX_DESCRIPTION:
-        description = description[: MAX_DESCRIPTION - 1] + "…"
-    body = {"error": code_of(status), "error_description": description}
+    body = {"error": code_of(status), "error_description": _shortened(description)}
     if trace_id is not None:
         body["trace_id"] = trace_id
     return orjson.dumps(body)
+
+
+def _shortened(description: str) -> str:
+    if len(description) > MAX_CHARACTERS:
+        description = f"{description[:MAX_CHARACTERS]}…"
+    if len(orjson.dumps(description)) > MAX_BYTES:
+        # A character takes up to six bytes in JSON.
+        description = f"{description[: MAX_BYTES // 6]}…"
+    return description
 
 
 def envelope(status: int, description: str, headers: dict[str, str] | None = None) -> Response:

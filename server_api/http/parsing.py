@@ -10,7 +10,7 @@ import orjson
 from flask import Request
 from webargs.flaskparser import FlaskParser
 from werkzeug.datastructures import MultiDict
-from werkzeug.exceptions import UnsupportedMediaType
+from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
 from server_api.http.errors import BadParameter
 
@@ -30,9 +30,12 @@ class RequestParser(FlaskParser):
         super().__init__(unknown=None)
 
     def load_json(self, req: Request, schema: marshmallow.Schema) -> Any:
-        """Return the decoded body. Raises UnsupportedMediaType, BadParameter."""
+        """Return the decoded body. Raises UnsupportedMediaType, RequestEntityTooLarge, BadParameter."""
         _require_json(req)
         body = req.get_data(cache=False)
+        # A body without a length, werkzeug cuts off at the limit in silence; ``application`` sets it one byte higher.
+        if req.max_content_length is not None and len(body) >= req.max_content_length:
+            raise RequestEntityTooLarge
         if not body.strip():
             raise BadParameter("body", "required")
         try:

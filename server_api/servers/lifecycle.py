@@ -17,7 +17,7 @@ from server_api.servers import (
 )
 from server_api.servers.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unprocessable
 from server_api.servers.lookup import PERMISSION, permitted_server, readable_server
-from server_api.servers.model import API_VERSION_2, Metadata, NetworkAttachment, Server, ServerSpec
+from server_api.servers.model import API_VERSION_2, AddressPair, Metadata, NetworkAttachment, Server, ServerSpec
 from server_api.servers.ports import (
     AlreadyExists,
     Caller,
@@ -258,16 +258,27 @@ def _replaceable(spec: ServerSpec) -> ServerSpec:
 def _replaced(stored: ServerSpec, request: ServerUpdate, groups: tuple[str, ...]) -> ServerSpec:
     """Return the stored spec with what the body can say replaced; what it cannot say stays."""
     pairs = address_pairs(request.networking.allowed_source_addresses)
-    first = stored.networks[0]
-    kept = first.allowed_address_pairs or ()
-    # A body names prefixes only, so the same prefixes again keep the MAC addresses stored beside them.
-    if [pair.cidr for pair in pairs] != [pair.cidr for pair in kept]:
-        kept = pairs
     return replace(
         _replaceable(stored),
-        networks=(replace(first, allowed_address_pairs=kept or None), *stored.networks[1:]),
+        networks=_with_pairs(stored.networks, pairs),
         tags=request.tags,
         security_group_ids=groups or None,
         public_ip=request.networking.public_ip or None,
         user_data=request.user_data or None,
     )
+
+
+def _with_pairs(
+    networks: tuple[NetworkAttachment, ...], wanted: tuple[AddressPair, ...]
+) -> tuple[NetworkAttachment, ...]:
+    """Return the networks with the wanted pairs on the first, which is the one a body speaks of.
+
+    A body names prefixes only, so a prefix that stays keeps the MAC addresses stored beside it.
+    """
+    if not networks:
+        return networks
+    stored = networks[0].allowed_address_pairs or ()
+    pairs: list[AddressPair] = []
+    for pair in wanted:
+        pairs.extend([kept for kept in stored if kept.cidr == pair.cidr] or [pair])
+    return (replace(networks[0], allowed_address_pairs=tuple(pairs) or None), *networks[1:])

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from server_api.servers.errors import InvalidRequest, NotFound
 from server_api.servers.lookup import permitted_server, tenancy_of
 from server_api.servers.model import Phase, Server
-from server_api.servers.ports import Caller, Cloud, Compute, Directory, Missing, ServerStore, StateConflict
+from server_api.servers.ports import (
+    Caller,
+    Cloud,
+    Compute,
+    Directory,
+    Missing,
+    PortError,
+    ServerStore,
+    StateConflict,
+)
 
 Verb = Callable[[Compute, str], None]
 
@@ -58,8 +68,7 @@ class Power:
         return server
 
     def _note_phase(self, server: Server, phase: Phase) -> None:
-        try:
+        # The verb has taken effect already, so nothing here is a failure of it: a caller told so would try again and
+        # be refused. The monitor will show what came of it.
+        with suppress(PortError):
             self._servers.patch_status(server, replace(server, status=replace(server.status, phase=phase)))
-        except (StateConflict, Missing):
-            # The verb has taken effect already, so this is no failure of it; the monitor will show what came of it.
-            return

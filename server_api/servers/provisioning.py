@@ -22,6 +22,7 @@ from server_api.servers.ports import (
     Unavailable,
 )
 from server_api.servers.provider_create_gates import remaining
+from server_api.servers.surroundings import Region
 from server_api.servers.user_data_augmentation import augment
 
 _REASONS = {
@@ -62,21 +63,22 @@ class Provisioner:
     def _steps(self, progress: _Progress) -> None:
         server = progress.server
         reference_edges.hold(self._references, server)
-        tenancy = self._tenancy(server)
+        region = self._ready_region(server)
         _check_gates(server)
-        _check_what_is_not_built_yet(server)
+        _check_complete(server)
+        tenancy = self._cloud.tenancy(region, server.metadata.identity_id or "")
         user_data = self._user_data(server)
         port = progress.converge_port(tenancy)
         progress.converge_floating_ip(tenancy, port)
         progress.converge_instance(tenancy, port, user_data)
         reference_edges.release_unused(self._references, server)
 
-    def _tenancy(self, server: Server) -> Tenancy:
+    def _ready_region(self, server: Server) -> Region:
         identity = self._directory.identity(server.metadata.identity_id or "")
         region = self._directory.region(server.metadata.region_id or "")
         if not identity.ready:
             raise Stop(Outcome.YIELD, "waiting for the identity to be provisioned")
-        return self._cloud.tenancy(region, identity.id)
+        return region
 
     def _user_data(self, server: Server) -> bytes | None:
         """Return what a new instance gets: the stored bytes, or a copy that trusts the certificate authority."""
@@ -132,6 +134,8 @@ class _Progress:
                 # There was one. A second for the same request is worse than none: somebody has to look.
                 raise Stop(Outcome.ERROR, "the server's instance is no longer found in the cloud")
             instance = tenancy.compute.create(self._instance_order(tenancy, port, user_data))
+            # Nova's answer names no time. Ours says until the next read that there is one.
+            self._learn(scheduled_at=self._now)
         network_name = naming.cloud_network(self.server.spec.networks[0].id)
         self.server = replace(self.server, status=observe(self.server.status, instance, self._now, network_name))
 
@@ -150,7 +154,7 @@ class _Progress:
             key_name=tenancy.ssh_key_name if with_key else None,
         )
 
-    def _learn(self, **changes: str | None) -> None:
+    def _learn(self, **changes: str | datetime | None) -> None:
         self.server = replace(self.server, status=replace(self.server.status, **changes))  # type: ignore[arg-type]
 
 
@@ -163,7 +167,9 @@ def _check_gates(server: Server) -> None:
         raise Stop(Outcome.YIELD, f"waiting for provider-create gates: {', '.join(gates)}")
 
 
-def _check_what_is_not_built_yet(server: Server) -> None:
+def _check_complete(server: Server) -> None:
     """Stop rather than build something else than what was asked for."""
+    if not server.spec.networks:
+        raise Stop(Outcome.ERROR, "the server names no network")
     if server.spec.infrastructure_ref:
         raise Stop(Outcome.ERROR, "pinned placement is not available yet")

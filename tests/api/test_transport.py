@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
+import orjson
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from server_api.http.application import build_app
 from server_api.http.schemas.version import SEMANTIC_VERSION
+from server_api.http.services import Services
 from server_api.servers.lifecycle import Lifecycle
+from server_api.settings import Settings
 from tests.api.conftest import Api
+from tests.api.errors import assert_error
 from tests.api.world import NOWHERE, PEOPLE, World, create_body
 
 SERVERS = "/api/v2/servers"
 ONE = f"{SERVERS}/{NOWHERE}"
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
-
-
-def assert_error(response: TestResponse, status: int, code: str) -> str:
-    """Fail unless the response is that error in the envelope; return its description."""
-    assert response.status_code == status, response.text
-    assert response.mimetype == "application/json"
-    assert response.headers["Cache-Control"] == "no-cache"
-    assert len(response.data) < 2048
-    body = response.get_json()
-    assert body["error"] == code
-    assert body["error_description"]
-    assert re.fullmatch("[0-9a-f]{32}", body["trace_id"])
-    return str(body["error_description"])
 
 
 def test_t01_version_needs_credentials(client: FlaskClient) -> None:
@@ -121,15 +114,23 @@ def test_b55_head_answers_like_get_without_a_body(user: Api) -> None:
     assert int(response.headers["Content-Length"]) > 100
 
 
-def test_b55_options_is_a_preflight_without_credentials(client: FlaskClient) -> None:
+def test_b55_options_names_the_methods_without_credentials(client: FlaskClient) -> None:
+    response = client.options(SERVERS)
+    assert response.status_code == 200
+    assert set(response.headers["Allow"].split(", ")) == {"GET", "HEAD", "OPTIONS", "POST"}
+
+
+def test_a_preflight_is_answered_without_credentials_when_an_origin_is_named(
+    services: Services, settings: Settings
+) -> None:
+    client = build_app(services, replace(settings, cors_origin="https://console.example")).test_client()
     response = client.options(SERVERS, headers={"Access-Control-Request-Method": "POST"})
     assert response.status_code == 204
     assert "POST" in response.headers["Access-Control-Allow-Methods"]
-    assert response.headers["Access-Control-Allow-Origin"] == "*"
+    assert response.headers["Access-Control-Allow-Origin"] == "https://console.example"
     assert "traceparent" in response.headers["Access-Control-Allow-Headers"]
     assert "Content-Type" not in response.headers
     assert_error(client.options(SERVERS), 400, "invalid_request")
-    assert_error(client.options("/api/nothing"), 404, "not_found")
 
 
 def post(user: Api, data: bytes | str, content_type: str | None = "application/json") -> TestResponse:
@@ -171,6 +172,20 @@ def test_oversized_body(user: Api) -> None:
     assert_error(post(user, b'{"metadata": "' + b"x" * 200_000 + b'"}'), 413, "request_entity_too_large")
 
 
+def test_body_of_just_the_allowed_size(user: Api) -> None:
+    body = orjson.dumps(create_body())
+    for size, status in ((200_000, 409), (200_001, 413)):
+        for environ in ({}, {"wsgi.input_terminated": True}):
+            user.post(SERVERS, create_body())
+            response = user.post(
+                SERVERS,
+                data=body.ljust(size),
+                headers={"Content-Type": "application/json"},
+                environ_overrides=environ,
+            )
+            assert response.status_code == status, (size, environ)
+
+
 def test_oversized_body_without_a_length(user: Api) -> None:
     class Endless:
         def read(self, size: int = -1) -> bytes:
@@ -178,9 +193,8 @@ def test_oversized_body_without_a_length(user: Api) -> None:
 
     response = user.post(
         SERVERS,
-        input_stream=Endless(),
         headers={"Content-Type": "application/json", "Transfer-Encoding": "chunked"},
-        environ_overrides={"wsgi.input_terminated": True},
+        environ_overrides={"wsgi.input": Endless(), "wsgi.input_terminated": True},
     )
     assert_error(response, 413, "request_entity_too_large")
 
@@ -219,9 +233,9 @@ def test_b54_unexpected_failure_is_told_by_one_fixed_text(user: Api) -> None:
     assert description == "The request could not be completed because of an unexpected failure."
 
 
-def test_any_origin_may_read_any_answer(user: Api) -> None:
+def test_no_other_origin_may_read_an_answer_unless_one_is_named(user: Api) -> None:
     for path in (SERVERS, ONE, "/nowhere"):
-        assert user.get(path).headers["Access-Control-Allow-Origin"] == "*"
+        assert "Access-Control-Allow-Origin" not in user.get(path).headers
 
 
 def test_a_view_that_forgot_its_check_is_a_500(app: Flask, client: FlaskClient) -> None:

@@ -23,9 +23,7 @@ class InMemoryReferences:
         self._failures: dict[str, PortError] = {}
         self._version = 0
 
-    def put(
-        self, kind: ReferentKind, id_: str, identity_id: str | None = None, finalizers: Iterable[str] = ()
-    ) -> None:
+    def put(self, kind: ReferentKind, id_: str, identity_id: str | None = None, finalizers: Iterable[str] = ()) -> None:
         """Add an object, or replace it. Certificate authorities belong to no identity."""
         self._version += 1
         referent = Referent(kind, id_, tuple(finalizers), str(self._version))

@@ -85,7 +85,7 @@ def test_permissions_are_compared_as_a_whole(asked: str) -> None:
 
 
 def test_the_operations_are_those_of_the_contract() -> None:
-    assert OPERATIONS == {"create", "read", "update", "delete"}
+    assert {"create", "read", "update", "delete"} == OPERATIONS
 
 
 few = st.sampled_from(["A", "B"])
@@ -93,7 +93,9 @@ endpoint_lists = st.lists(
     st.fixed_dictionaries({"name": few, "operations": st.lists(st.sampled_from(["read", "update"]), max_size=2)}),
     max_size=2,
 )
-projects = st.lists(st.fixed_dictionaries({"id": few, "endpoints": endpoint_lists}), max_size=2, unique_by=lambda p: p["id"])
+projects = st.lists(
+    st.fixed_dictionaries({"id": few, "endpoints": endpoint_lists}), max_size=2, unique_by=lambda p: p["id"]
+)
 organizations = st.lists(
     st.fixed_dictionaries({"id": few, "endpoints": endpoint_lists, "projects": projects}),
     max_size=2,

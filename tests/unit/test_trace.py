@@ -99,7 +99,6 @@ def test_outside_of_any_work_there_is_nothing_to_carry() -> None:
     assert trace.openstack_request_id() is None
 
 
-@pytest.mark.xfail(strict=True, reason="W3C: version 00 has exactly four fields; more are for later versions")
 def test_more_fields_in_version_00_are_refused() -> None:
     with traced(f"00-{T}-{PARENT}-01-extra") as current:
         assert current != T

@@ -63,8 +63,8 @@ def get_server(server_id: str) -> Response:
 def update_server(request: ServerUpdate, server_id: str) -> Response:
     """Update a server.
 
-    Replaces description, tags, image, networking and user data; what is left out is cleared. Name and flavor cannot
-    change and must be sent as they are. Another image is destructive: it rebuilds the root disk.
+    Replaces description, tags, networking and user data; what is left out is cleared. Name and flavor cannot
+    change and must be sent as they are; so must the image, for now. User data is never applied to the running guest.
     """
     return responses.json(202, server_document(services().lifecycle.update(caller(), server_id, request)))
 

@@ -24,7 +24,18 @@ def test_t04_no_header_is_no_credentials(header: str | None) -> None:
 
 @pytest.mark.parametrize(
     "header",
-    ["Bearer", "Bearer ", " Bearer", "Bearer  abc", "Bearer abc ", " Bearer abc", "Bearer a b", "Bearer\tabc", " ", "abc"],
+    [
+        "Bearer",
+        "Bearer ",
+        " Bearer",
+        "Bearer  abc",
+        "Bearer abc ",
+        " Bearer abc",
+        "Bearer a b",
+        "Bearer\tabc",
+        " ",
+        "abc",
+    ],
 )
 def test_t06_anything_but_two_words_is_refused(header: str) -> None:
     with pytest.raises(Unauthenticated, match="a scheme and a token"):

@@ -58,5 +58,12 @@ def test_looking_at_who_calls_does_not_count_as_consulted() -> None:
     looked_at = caller(PROJECT_READER)
 
     assert looked_at.subject
-    assert looked_at.organization_ids
+    assert looked_at.actor
     assert not looked_at.consulted
+
+
+def test_restricting_a_list_to_the_callers_organizations_counts_as_consulted() -> None:
+    restricted = caller(PROJECT_READER)
+
+    assert restricted.organization_ids
+    assert restricted.consulted

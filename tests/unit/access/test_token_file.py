@@ -41,7 +41,9 @@ def test_a_token_in_the_file_is_its_principal(tmp_path: Path) -> None:
     assert not bob.acl.allows("region:servers", "read", "O1", "P1")
 
 
-@pytest.mark.parametrize("token", ["S3CRET", "s3cre", "s3cret0", hashlib.sha256(b"s3cret").hexdigest(), "\u00e4", "\udce4"])
+@pytest.mark.parametrize(
+    "token", ["S3CRET", "s3cre", "s3cret0", hashlib.sha256(b"s3cret").hexdigest(), "\u00e4", "\udce4"]
+)
 def test_any_other_token_is_refused_without_being_repeated(tmp_path: Path, token: str) -> None:
     tokens = TokenFile(written(tmp_path, {"tokens": [entry()]}))
 
@@ -128,15 +130,11 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         TokenFile(path)
 
 
-@pytest.mark.xfail(raises=TypeError, strict=True, reason="an unhashable accountType escapes as TypeError")
 def test_an_account_type_that_is_no_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidTokenFile):
         TokenFile(written(tmp_path, {"tokens": [entry(accountType=["user"])]}))
 
 
-@pytest.mark.xfail(raises=ValueError, strict=True, reason="PyYAML raises a bare ValueError for an impossible date")
 def test_a_file_with_an_impossible_date_is_refused(tmp_path: Path) -> None:
-    try:
+    with pytest.raises(InvalidTokenFile):
         TokenFile(written(tmp_path, "tokens: [{subject: 2026-13-01}]"))
-    except InvalidTokenFile as refusal:
-        assert "tokens.yaml" in str(refusal)

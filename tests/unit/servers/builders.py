@@ -18,7 +18,7 @@ from server_api.servers.model import (
     ServerStatus,
 )
 from server_api.servers.requests import ServerCreate, ServerUpdate
-from server_api.servers.surroundings import Identity, Network, Region, SecurityGroup
+from server_api.servers.surroundings import Identity, Network, Region, SecurityGroup, SSHCertificateAuthority
 
 ORGANIZATION = "0b3b0c1e-0000-4000-8000-000000000001"
 PROJECT = "0b3b0c1e-0000-4000-8000-000000000002"
@@ -64,10 +64,15 @@ def group(**changes: Any) -> SecurityGroup:
     return replace(made, **changes)
 
 
-def identity(**changes: Any) -> Identity:
-    made = Identity(
-        id=IDENTITY, organization_id=ORGANIZATION, project_id=PROJECT, region_id=REGION, ready=True
+def authority(**changes: Any) -> SSHCertificateAuthority:
+    made = SSHCertificateAuthority(
+        id=AUTHORITY, organization_id=ORGANIZATION, project_id=PROJECT, api_version="2", public_key="ssh-ed25519 AAAA"
     )
+    return replace(made, **changes)
+
+
+def identity(**changes: Any) -> Identity:
+    made = Identity(id=IDENTITY, organization_id=ORGANIZATION, project_id=PROJECT, region_id=REGION, ready=True)
     return replace(made, **changes)
 
 
@@ -125,9 +130,7 @@ def server(
     of_spec: ServerSpec | None = None, status: ServerStatus | None = None, server_id: str = SERVER, **changes: Any
 ) -> Server:
     """Return the server; further arguments change its metadata."""
-    return Server(
-        id=server_id, metadata=metadata(**changes), spec=of_spec or spec(), status=status or ServerStatus()
-    )
+    return Server(id=server_id, metadata=metadata(**changes), spec=of_spec or spec(), status=status or ServerStatus())
 
 
 def condition(type_: ConditionType, status: str, reason: str, message: str = "") -> Condition:

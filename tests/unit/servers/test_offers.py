@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from server_api.servers.errors import NotFound, Unprocessable
-from server_api.servers.offers import offered_flavor, visible_image
+from server_api.servers.offers import check_placement, offered_flavor, visible_image
 from tests.unit.servers.builders import FLAVOR, IMAGE, ORGANIZATION, OTHER_ID, OTHER_ORGANIZATION, flavor, image
 
 
@@ -37,3 +37,15 @@ def test_c35_i07_the_image_of_another_organization_does_not_exist() -> None:
 def test_c35_an_unknown_image_does_not_exist() -> None:
     with pytest.raises(NotFound):
         visible_image([image(id=OTHER_ID)], IMAGE, ORGANIZATION)
+
+
+def test_c31_a_pinned_only_flavor_needs_a_host() -> None:
+    with pytest.raises(Unprocessable) as refusal:
+        check_placement(flavor(pinned_only=True), None)
+
+    assert refusal.value.field == "spec.flavorId"
+
+
+@pytest.mark.parametrize(("pinned_only", "host"), [(True, "a-host"), (False, None), (False, "a-host")])
+def test_c32_any_other_flavor_goes_anywhere(pinned_only: bool, host: str | None) -> None:
+    check_placement(flavor(pinned_only=pinned_only), host)

@@ -121,7 +121,9 @@ def test_d07_a_part_that_is_never_closed_is_refused(payload: bytes) -> None:
     assert "multipart" in refusal(payload)
 
 
-@pytest.mark.parametrize("payload", [b"echo hello", b"\n\n#cloud-config\n", b"hello #cloud-config", b"# cloud-config\n"])
+@pytest.mark.parametrize(
+    "payload", [b"echo hello", b"\n\n#cloud-config\n", b"hello #cloud-config", b"# cloud-config\n"]
+)
 def test_d08_unknown_text_is_refused_without_a_word_of_augmentation(payload: bytes) -> None:
     reason = refusal(payload)
     assert "recognized cloud-init format" in reason

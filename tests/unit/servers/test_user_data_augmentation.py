@@ -76,7 +76,8 @@ def test_k28_a_single_document_becomes_the_first_of_two_parts(payload: bytes, co
 
 def test_k29_the_parts_of_a_multipart_keep_their_headers_and_their_order() -> None:
     payload = (
-        b"Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/x-shellscript\nX-Mine: yes\n\n#!/bin/sh\n"
+        b"Content-Type: multipart/mixed; boundary=b\n\n--b\n"
+        b"Content-Type: text/x-shellscript\nX-Mine: yes\n\n#!/bin/sh\n"
         b"\n--b\nContent-Type: text/cloud-config\n\n#cloud-config\n\n--b--\n"
     )
     first, second, third = parts_of(augment(payload, KEY))

@@ -1,0 +1,138 @@
+"""The OpenAPI document and the page that shows it."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from openapi_spec_validator import OpenAPIV30SpecValidator
+
+from server_api.http.application import build_app
+from server_api.http.services import Services
+from server_api.settings import Settings
+from tests.api.openapi import Document
+
+ERRORS = {"400", "401", "403", "404", "500", "502", "504"}
+BODY = {"413", "415", "422", "409"}
+
+
+@pytest.fixture
+def document(client: FlaskClient) -> dict[str, Any]:
+    response = client.get("/openapi.json")
+    assert response.mimetype == "application/json"
+    body: dict[str, Any] = response.get_json()
+    return body
+
+
+def operations(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {
+        f"{method.upper()} {path}": operation
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+        if method != "parameters"
+    }
+
+
+def test_document_is_valid(document: dict[str, Any]) -> None:
+    OpenAPIV30SpecValidator(document).validate()
+
+
+def test_b58_component_names_are_chosen(document: dict[str, Any]) -> None:
+    assert set(document["components"]["schemas"]) == {
+        "Error",
+        "Gate",
+        "HealthStatusDetail",
+        "ProjectScopedResourceReadMetadata",
+        "ProvisioningStatusDetail",
+        "ResourceWriteMetadata",
+        "ServerV2Create",
+        "ServerV2CreateSpec",
+        "ServerV2Networking",
+        "ServerV2Read",
+        "ServerV2Spec",
+        "ServerV2Status",
+        "ServerV2Update",
+        "ServiceVersion",
+        "Tag",
+    }
+
+
+def test_b58_generating_the_document_warns_of_nothing(services: Services, settings: Settings) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        build_app(services, settings)
+
+
+def test_operations_document_the_statuses_of_the_contract(document: dict[str, Any]) -> None:
+    statuses = {name: set(operation["responses"]) for name, operation in operations(document).items()}
+    one = "/api/v2/servers/{serverID}"
+    assert statuses == {
+        "GET /api/version": {"200", "400", "401", "500"},
+        "GET /api/v2/servers": (ERRORS - {"404"}) | {"200"},
+        "POST /api/v2/servers": ERRORS | BODY | {"201"},
+        f"GET {one}": ERRORS | {"200"},
+        f"PUT {one}": ERRORS | BODY | {"202"},
+        f"DELETE {one}": ERRORS | {"202"},
+        f"POST {one}/start": ERRORS | {"202"},
+        f"POST {one}/stop": ERRORS | {"202"},
+        f"POST {one}/softreboot": ERRORS | {"202"},
+        f"POST {one}/hardreboot": ERRORS | {"202"},
+    }
+
+
+def test_operations_are_described_and_need_a_token(document: dict[str, Any]) -> None:
+    for name, operation in operations(document).items():
+        assert operation["summary"], name
+    assert document["security"] == [{"bearer": []}]
+    assert document["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
+
+
+def test_examples_are_valid(document: dict[str, Any]) -> None:
+    checker = Document(document)
+    found = 0
+
+    def visit(node: Any, pointer: str) -> None:
+        nonlocal found
+        if not isinstance(node, dict):
+            return
+        if "schema" in node and "example" in node:
+            checker.check_schema(f"{pointer}/schema", node["example"])
+            found += 1
+        for name, child in node.items():
+            visit(child, f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}")
+
+    visit(document, "")
+    assert found >= 15
+
+
+def test_query_parameters_are_repeatable(document: dict[str, Any]) -> None:
+    parameters = document["paths"]["/api/v2/servers"]["get"]["parameters"]
+    assert [parameter["name"] for parameter in parameters] == [
+        "tag",
+        "organizationID",
+        "projectID",
+        "regionID",
+        "networkID",
+    ]
+    assert all((parameter["style"], parameter["explode"]) == ("form", True) for parameter in parameters)
+
+
+def test_page_and_its_assets_come_from_here(client: FlaskClient) -> None:
+    page = client.get("/docs")
+    assert page.mimetype == "text/html"
+    assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+    assert "http" not in page.text
+    references = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    assert len(references) == 4
+    for reference in references:
+        response = client.get(f"/{reference}")
+        assert response.status_code == 200, reference
+        assert response.data
+
+
+@pytest.mark.parametrize("name", ["index.html", "..%2Fopenapi.json", "swagger-ui.js", "__init__.py"])
+def test_nothing_else_of_the_package_is_served(client: FlaskClient, name: str) -> None:
+    assert client.get(f"/docs/{name}").status_code == 404
