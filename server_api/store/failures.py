@@ -81,7 +81,9 @@ def from_status(status: int, document: Mapping[str, Any], headers: Mapping[str, 
 
 def from_transport(error: Exception, attempt: Attempt) -> PortError:
     """Return the error for a call that got no answer."""
-    if isinstance(error, TimeoutError | urllib3.exceptions.TimeoutError):
+    # A refused connection is a time-out by urllib3's class hierarchy.
+    refused = isinstance(error, urllib3.exceptions.NewConnectionError)
+    if not refused and isinstance(error, TimeoutError | urllib3.exceptions.TimeoutError):
         return TimedOut(KUBERNETES, f"{attempt}: no answer in time")
     # The class only: the text of a urllib3 error can hold the address with its query.
     return Unavailable(KUBERNETES, f"{attempt}: {type(error).__name__}")

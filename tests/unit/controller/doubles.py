@@ -127,8 +127,7 @@ class MemoryServers:
     def patch_status(self, before: Server, after: Server) -> Server:
         with self._changed:
             stored = self._unchanged_since(before)
-            if before.status == after.status:
-                return before
+            assert before.status != after.status, "there is nothing to write"
             self.writes.append(f"status {before.id}")
             return self._store(replace(stored, status=after.status))
 
@@ -151,7 +150,8 @@ class MemoryServers:
         seen = int(version)
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self.closed or (self._log and self._log[-1][0] > seen))
+                while not self.closed and not (self._log and self._log[-1][0] > seen):
+                    self._changed.wait()
                 if self.closed:
                     return
                 news = [entry for entry in self._log if entry[0] > seen]

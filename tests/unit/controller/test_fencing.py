@@ -63,7 +63,9 @@ def fenced(port: type, elector: Elector) -> tuple[Any, MagicMock]:
     cloud = create_autospec(Cloud, instance=True)
     other = MagicMock()
     cloud.tenancy.return_value = Tenancy(
-        compute=inner if port is Compute else other, networking=inner if port is Networking else other, ssh_key_name="key"
+        compute=inner if port is Compute else other,
+        networking=inner if port is Networking else other,
+        ssh_key_name="key",
     )
     tenancy = fence.cloud(cloud).tenancy(MagicMock(), "identity")
     assert tenancy.ssh_key_name == "key"
@@ -79,7 +81,7 @@ EACH_READ = [(port, method) for port, methods in READS.items() for method in sor
 
 
 @pytest.mark.parametrize("port", WRITES)
-def test_every_method_of_a_port_is_known_to_read_or_to_write(port: type) -> None:
+def test_every_method_of_a_port_is_known_to_read_or_to_write(port: type[Any]) -> None:
     methods = {name for name in vars(port) if not name.startswith("_")}
     assert methods == WRITES[port] | READS[port]
 

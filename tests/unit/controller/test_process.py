@@ -30,7 +30,11 @@ from tests.unit.controller.doubles import (
 )
 
 SETTINGS = Settings(
-    controller_bind="127.0.0.1:0", controller_workers=2, retry_seconds=0.01, monitor_seconds=0.02, lease_retry_seconds=0.02
+    controller_bind="127.0.0.1:0",
+    controller_workers=2,
+    retry_seconds=0.01,
+    monitor_seconds=0.02,
+    lease_retry_seconds=0.02,
 )
 
 
@@ -123,18 +127,14 @@ def wait_for(condition: Callable[[], bool]) -> None:
     raise AssertionError("it never happened")
 
 
-def test_servers_that_are_there_and_servers_that_come_are_provisioned(
-    replica: Replica, servers: MemoryServers
-) -> None:
+def test_servers_that_are_there_and_servers_that_come_are_provisioned(replica: Replica, servers: MemoryServers) -> None:
     replica.start()
     servers.wait_until(is_provisioned(servers, "s1"))
     servers.create(a_server("s2"))
     servers.wait_until(is_provisioned(servers, "s2"))
 
 
-def test_a_provisioned_server_is_left_in_peace_until_its_spec_changes(
-    replica: Replica, servers: MemoryServers
-) -> None:
+def test_a_provisioned_server_is_left_in_peace_until_its_spec_changes(replica: Replica, servers: MemoryServers) -> None:
     replica.start()
     servers.wait_until(is_provisioned(servers, "s1"))
     servers.create(a_server("s2"))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ from tests.unit.controller.doubles import (
 )
 
 LATER = Requeue(after=10)
-DELETED = {"deleted_at": NOW, "finalizers": ("unikorn",)}
+DELETED: dict[str, Any] = {"deleted_at": NOW, "finalizers": ("unikorn",)}
 
 
 @dataclass
@@ -38,7 +39,13 @@ class Bench:
 
     def reconcile(self, server_id: str = "s1") -> Requeue:
         reconciler = Reconciler(
-            self.servers, self.provisioner, self.deprovisioner, self.events, FixedClock(), self.metrics, retry_seconds=10
+            self.servers,
+            self.provisioner,
+            self.deprovisioner,
+            self.events,
+            FixedClock(),
+            self.metrics,
+            retry_seconds=10,
         )
         return reconciler.reconcile(server_id)
 
@@ -52,11 +59,13 @@ class Bench:
         )
 
 
-def bench(**changes: object) -> Bench:
+def bench(**changes: Any) -> Bench:
     return Bench(MemoryServers(a_server(**changes)))
 
 
-def ending(outcome: Outcome, reason: Reason = Reason.PROVISIONING, again_in: float | None = None) -> Callable[[Server], PassResult]:
+def ending(
+    outcome: Outcome, reason: Reason = Reason.PROVISIONING, again_in: float | None = None
+) -> Callable[[Server], PassResult]:
     """A pass with that outcome, whose condition says so."""
     return lambda server: PassResult(outcome, available(server.status, reason, "because", NOW), again_in=again_in)
 
@@ -75,7 +84,7 @@ def test_a_server_that_does_not_exist_wants_nothing() -> None:
 
 
 @pytest.mark.parametrize("change", [{}, DELETED], ids=["present", "deleted"])
-def test_a_paused_server_is_left_alone(change: dict[str, object]) -> None:
+def test_a_paused_server_is_left_alone(change: dict[str, Any]) -> None:
     tried = bench(pause=True, **change)
     assert tried.reconcile() == NEVER
     assert (tried.passes, tried.servers.writes) == (0, [])
@@ -133,7 +142,7 @@ def test_a_deletion_that_fails_backs_off(outcome: Outcome, requeue: Requeue) -> 
 
 @pytest.mark.parametrize("change", [{}, DELETED], ids=["provision", "deprovision"])
 @pytest.mark.parametrize("outcome", [Outcome.YIELD, Outcome.ERROR])
-def test_a_pass_may_say_when_it_wants_the_next(change: dict[str, object], outcome: Outcome) -> None:
+def test_a_pass_may_say_when_it_wants_the_next(change: dict[str, Any], outcome: Outcome) -> None:
     tried = bench(**change)
     tried.provisioner.act = tried.deprovisioner.act = ending(outcome, again_in=2)
     assert tried.reconcile() == Requeue(after=2)
@@ -238,9 +247,7 @@ def test_a_server_that_vanished_during_its_pass_wants_nothing() -> None:
     tried = bench(finalizers=())
 
     def act(server: Server) -> PassResult:
-        tried.servers.update(
-            replace(server, metadata=replace(server.metadata, deleted_at=NOW, finalizers=()))
-        )
+        tried.servers.update(replace(server, metadata=replace(server.metadata, deleted_at=NOW, finalizers=())))
         return PassResult(Outcome.YIELD, replace(server.status, phase=Phase.PENDING))
 
     tried.provisioner.act = act

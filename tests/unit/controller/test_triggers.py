@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from server_api.controller.triggers import wakes
@@ -20,7 +22,7 @@ def test_a_server_that_is_gone_wakes() -> None:
     [{"generation": 2}, {"deleted_at": NOW}, {"uid": "another of the same name"}],
     ids=["spec", "deletion", "created again"],
 )
-def test_what_was_asked_for_changed(change: dict[str, object]) -> None:
+def test_what_was_asked_for_changed(change: dict[str, Any]) -> None:
     assert wakes(a_server(), a_server(resource_version="2", **change))
 
 
@@ -29,5 +31,5 @@ def test_what_was_asked_for_changed(change: dict[str, object]) -> None:
     [{"phase": Phase.RUNNING}, {"private_ip": "192.0.2.1"}, {"finalizers": ("unikorn",)}, {}],
     ids=["phase", "address", "finalizer", "nothing"],
 )
-def test_our_own_writes_do_not_wake(change: dict[str, object]) -> None:
+def test_our_own_writes_do_not_wake(change: dict[str, Any]) -> None:
     assert not wakes(a_server(), a_server(resource_version="2", **change))
