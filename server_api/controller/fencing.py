@@ -6,7 +6,7 @@ unfenced port that writes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -146,6 +146,21 @@ class _FencedCompute(Compute):
     def hard_reboot(self, instance_id: str) -> None:
         with self.fence.effect():
             self.inner.hard_reboot(instance_id)
+
+    def rebuild(self, instance_id: str, image_id: str) -> None:
+        with self.fence.effect():
+            self.inner.rebuild(instance_id, image_id)
+
+    def console_output(self, instance_id: str, lines: int | None) -> str:
+        return self.inner.console_output(instance_id, lines)
+
+    def console_url(self, instance_id: str) -> str:
+        with self.fence.effect():
+            return self.inner.console_url(instance_id)
+
+    def create_image(self, instance_id: str, name: str, properties: Mapping[str, str]) -> str:
+        with self.fence.effect():
+            return self.inner.create_image(instance_id, name, properties)
 
 
 @dataclass(frozen=True, slots=True)

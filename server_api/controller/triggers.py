@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from server_api.servers.model import Server
+from server_api.servers.provider_create_gates import remaining
+from server_api.servers.rebuild import settled
 
 
 def wakes(before: Server | None, after: Server | None) -> bool:
     """Say whether a change is worth a pass.
 
     ``before`` is None for a server not seen so far, ``after`` for one that is gone. A mere status write is
-    not worth one: every pass ends with one, and would wake itself for ever.
+    not worth one: every pass ends with one, and would wake itself for ever. Two are: a rebuild that has settled, and a
+    provider-create gate that was satisfied.
     """
     if before is None or after is None:
         return True
@@ -20,4 +23,10 @@ def wakes(before: Server | None, after: Server | None) -> bool:
         # Names make IDs (contract 4.6), so a server deleted and created again while nobody watched has the
         # same ID, and most likely the same generation.
         or old.uid != new.uid
+        or settled(after)
+        or _gates_left(after) < _gates_left(before)
     )
+
+
+def _gates_left(server: Server) -> int:
+    return len(remaining(server.spec, server.status) or ())

@@ -16,7 +16,7 @@ from server_api.servers import (
     user_data,
 )
 from server_api.servers.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unprocessable
-from server_api.servers.lookup import PERMISSION, permitted_server, readable_server
+from server_api.servers.lookup import PERMISSION, permitted_server, readable_server, region_of
 from server_api.servers.model import API_VERSION_2, AddressPair, Metadata, NetworkAttachment, Server, ServerSpec
 from server_api.servers.ports import (
     AlreadyExists,
@@ -168,7 +168,7 @@ class Lifecycle:
         groups = security_groups(self._directory, caller, request.networking.security_group_ids, network_id)
         readable_network(self._directory, caller, network_id or "", None)
         if request.image_id != server.spec.image_id:
-            raise Unprocessable("changing the image is not available yet", "spec.imageId")
+            self._check_new_image(server, request.image_id)
         self._check_changed_user_data(server.spec, request.user_data or None)
         spec = _replaced(server.spec, request, groups)
         description = request.description or None
@@ -187,6 +187,19 @@ class Lifecycle:
             raise NotFound("the server does not exist") from None
         except Refused as refusal:
             raise Unprocessable(refusal.detail) from None
+
+    def _check_new_image(self, server: Server, image_id: str) -> None:
+        """Check an image that would be rebuilt to.
+
+        A flavor that is no longer offered must not stand in the way: the server has it already, and what is known of
+        it for comparison is gone. Nova remains the backstop.
+        """
+        catalogue = self._cloud.catalogue(region_of(self._directory, server))
+        image = offers.visible_image(catalogue.images(), image_id, server.metadata.organization_id)
+        image_compatibility.check_ready(image)
+        flavor = offers.find_flavor(catalogue.flavors(), server.spec.flavor_id)
+        if flavor is not None:
+            image_compatibility.check_compatible(image, flavor)
 
     def _check_changed_user_data(self, stored: ServerSpec, wanted: bytes | None) -> None:
         """Check user data only where the stored value would change: older payloads predate the rules."""
@@ -260,6 +273,7 @@ def _replaced(stored: ServerSpec, request: ServerUpdate, groups: tuple[str, ...]
     pairs = address_pairs(request.networking.allowed_source_addresses)
     return replace(
         _replaceable(stored),
+        image_id=request.image_id,
         networks=_with_pairs(stored.networks, pairs),
         tags=request.tags,
         security_group_ids=groups or None,

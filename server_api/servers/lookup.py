@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from server_api.servers.cloud_model import Instance
 from server_api.servers.errors import Forbidden, InvalidRequest, NotFound
 from server_api.servers.model import API_VERSION_2, Server
-from server_api.servers.ports import Caller, Cloud, Directory, Missing, ServerStore, Tenancy
+from server_api.servers.ports import Caller, Cloud, Compute, Directory, Missing, ServerStore, Tenancy
+from server_api.servers.surroundings import Region
 
 PERMISSION = "region:servers"
 """The permission for servers, in both generations of the API (contract 5.4)."""
@@ -29,18 +31,35 @@ def permitted_server(servers: ServerStore, caller: Caller, server_id: str, opera
     return server
 
 
+def region_of(directory: Directory, server: Server) -> Region:
+    """Return a server's region. Raises NotFound, InvalidRequest for a region without servers."""
+    try:
+        region = directory.region(server.metadata.region_id or "")
+    except Missing:
+        raise NotFound("the server's region does not exist") from None
+    if region.provider != "openstack":
+        raise InvalidRequest("the server's region does not offer this")
+    return region
+
+
 def tenancy_of(directory: Directory, cloud: Cloud, server: Server) -> Tenancy:
     """Return the cloud project a server lives in.
 
-    Raises NotFound when region, identity or credentials are missing, InvalidRequest for a region without servers.
+    Raises NotFound when region or credentials are missing, InvalidRequest for a region without servers.
     """
+    region = region_of(directory, server)
     try:
-        region = directory.region(server.metadata.region_id or "")
-        if region.provider != "openstack":
-            raise InvalidRequest("the server's region does not offer this")
         return cloud.tenancy(region, server.metadata.identity_id or "")
     except Missing:
-        raise NotFound("the server's region or identity does not exist") from None
+        raise NotFound("the server's identity has no project in the cloud") from None
+
+
+def instance_of(compute: Compute, server: Server) -> Instance:
+    """Return a server's instance. Raises NotFound."""
+    instance = compute.find(server.metadata.name, server.id)
+    if instance is None:
+        raise NotFound("the server has no instance in the cloud")
+    return instance
 
 
 def _require(caller: Caller, operation: str, server: Server) -> None:

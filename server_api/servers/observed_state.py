@@ -8,6 +8,7 @@ from datetime import datetime
 from server_api.servers.cloud_model import Instance, PowerState
 from server_api.servers.conditions import with_condition
 from server_api.servers.model import ConditionStatus, ConditionType, Phase, Reason, ServerStatus
+from server_api.servers.rebuild import advance
 
 _HEALTH: dict[str, tuple[ConditionStatus, Reason]] = {
     "ACTIVE": (ConditionStatus.TRUE, Reason.HEALTHY),
@@ -18,13 +19,32 @@ _HEALTH: dict[str, tuple[ConditionStatus, Reason]] = {
 
 
 def observe(status: ServerStatus, instance: Instance, now: datetime, network_name: str) -> ServerStatus:
-    """Return ``status`` as one read of the instance makes it: health, MAC address, phase and times.
+    """Return ``status`` as one read of the instance makes it: health, rebuild, MAC address, phase and times.
 
     ``network_name`` is the cloud name of the server's network, whose port's MAC address counts.
     """
-    status = _with_health(status, instance, now)
-    status = _with_mac_address(status, instance, network_name)
-    return _with_phase(_with_times(status, instance), instance)
+    status = observe_health_and_phase(status, instance, now)
+    if status.rebuild is not None:
+        status = replace(status, rebuild=advance(status.rebuild, instance))
+    return _with_times(_with_mac_address(status, instance, network_name), instance)
+
+
+def observe_health_and_phase(status: ServerStatus, instance: Instance, now: datetime) -> ServerStatus:
+    """Return ``status`` with health and phase as one read of the instance makes them."""
+    return _with_phase(_with_health(status, instance, now), instance)
+
+
+def rebuild_accepted(status: ServerStatus, now: datetime) -> ServerStatus:
+    """Return ``status`` as a rebuild that the cloud has taken leaves it, before anybody looked at the instance."""
+    status = with_condition(
+        status,
+        ConditionType.HEALTHY,
+        ConditionStatus.FALSE,
+        Reason.PROVISIONING,
+        "the instance is being rebuilt from another image",
+        now,
+    )
+    return replace(status, phase=Phase.BUILDING)
 
 
 def _with_health(status: ServerStatus, instance: Instance, now: datetime) -> ServerStatus:

@@ -8,12 +8,17 @@ from server_api.servers.cloud_model import Flavor, Image
 from server_api.servers.errors import NotFound, Unprocessable
 
 
+def find_flavor(flavors: Sequence[Flavor], flavor_id: str) -> Flavor | None:
+    """Return the exported flavor, None when the region does not, or no longer, offer it."""
+    return next((flavor for flavor in flavors if flavor.id == flavor_id), None)
+
+
 def offered_flavor(flavors: Sequence[Flavor], flavor_id: str) -> Flavor:
     """Return the exported flavor. Raises Unprocessable when the region does not, or no longer, offer it."""
-    for flavor in flavors:
-        if flavor.id == flavor_id:
-            return flavor
-    raise Unprocessable("the flavor is no longer offered by the region", "spec.flavorId")
+    flavor = find_flavor(flavors, flavor_id)
+    if flavor is None:
+        raise Unprocessable("the flavor is no longer offered by the region", "spec.flavorId")
+    return flavor
 
 
 def visible_image(images: Sequence[Image], image_id: str, organization_id: str) -> Image:

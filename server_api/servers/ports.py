@@ -5,7 +5,7 @@ Adapters translate every exception of their libraries into a ``PortError``; noth
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -201,6 +201,9 @@ class Catalogue(Protocol):
     def images(self) -> Sequence[Image]:
         """Return the exported images of every owner, by creation time."""
 
+    def add_image(self, image: Image) -> None:
+        """Let a new image be found at once, unless it is known already."""
+
 
 class Compute(Protocol):
     """The instances in one identity's cloud project."""
@@ -231,6 +234,18 @@ class Compute(Protocol):
 
     def hard_reboot(self, instance_id: str) -> None:
         """Reboot by power cycle. Raises Missing, StateConflict."""
+
+    def rebuild(self, instance_id: str, image_id: str) -> None:
+        """Rebuild the root disk from an image, and nothing else. Raises Missing, StateConflict, Refused."""
+
+    def console_output(self, instance_id: str, lines: int | None) -> str:
+        """Return the last lines of the console, the cloud's own choice of them for None. Raises as ``start``."""
+
+    def console_url(self, instance_id: str) -> str:
+        """Open a console and return its URL, which is a secret. Raises Missing, StateConflict."""
+
+    def create_image(self, instance_id: str, name: str, properties: Mapping[str, str]) -> str:
+        """Begin an image of the instance and return the image's ID. Raises Missing, StateConflict."""
 
 
 class Networking(Protocol):
@@ -264,12 +279,27 @@ class Networking(Protocol):
         """Delete a floating IP; one already gone is no error."""
 
 
+class TenancyImages(Protocol):
+    """Images that live in one identity's project, changed with the region's rights (contract 6.11)."""
+
+    def publish(self, image_id: str, properties: Mapping[str, str]) -> Image:
+        """Let everybody see the image, and return it.
+
+        ``properties`` are all of ours it shall have: others, inherited from the image it was made from, are removed.
+        Raises Missing.
+        """
+
+    def delete(self, image_id: str) -> None:
+        """Delete the image; one already gone is no error."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tenancy:
-    """One identity's project in the cloud, with the identity's own credentials."""
+    """One identity's project in the cloud, with the identity's own credentials unless said otherwise."""
 
     compute: Compute
     networking: Networking
+    images: TenancyImages
     ssh_key_name: str | None
 
 

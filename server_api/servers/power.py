@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from server_api.servers.errors import InvalidRequest, NotFound
-from server_api.servers.lookup import permitted_server, tenancy_of
+from server_api.servers.lookup import instance_of, permitted_server, tenancy_of
 from server_api.servers.model import Phase, Server
 from server_api.servers.ports import (
     Caller,
@@ -56,9 +56,7 @@ class Power:
     def _do(self, caller: Caller, server_id: str, participle: str, verb: Verb) -> Server:
         server = permitted_server(self._servers, caller, server_id, "update")
         compute = tenancy_of(self._directory, self._cloud, server).compute
-        instance = compute.find(server.metadata.name, server.id)
-        if instance is None:
-            raise NotFound("the server has no instance in the cloud")
+        instance = instance_of(compute, server)
         try:
             verb(compute, instance.id)
         except Missing:

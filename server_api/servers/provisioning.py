@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from server_api.servers import naming, reference_edges, ssh_access, tags
-from server_api.servers.cloud_model import FloatingIP, InstanceOrder, Port, PortOrder
+from server_api.servers.cloud_model import FloatingIP, Instance, InstanceOrder, Port, PortOrder
 from server_api.servers.conditions import available
 from server_api.servers.errors import Unprocessable
-from server_api.servers.model import Reason, Server, SSHInjection
-from server_api.servers.observed_state import observe
+from server_api.servers.model import Reason, RebuildMarker, Server, ServerStatus, SSHInjection
+from server_api.servers.observed_state import observe, observe_health_and_phase, rebuild_accepted
 from server_api.servers.outcomes import Outcome, PassResult, Stop
 from server_api.servers.ports import (
     Cloud,
@@ -22,8 +22,12 @@ from server_api.servers.ports import (
     Unavailable,
 )
 from server_api.servers.provider_create_gates import remaining
+from server_api.servers.rebuild import Action, Decision, RebuildState, Situation, decide
 from server_api.servers.surroundings import Region
 from server_api.servers.user_data_augmentation import augment
+
+MARKED_SECONDS = 1.0
+"""When to look again after a rebuild's marker changed: the next step waits only for it to be written."""
 
 _REASONS = {
     Outcome.SUCCESS: Reason.PROVISIONED,
@@ -129,15 +133,46 @@ class _Progress:
 
     def converge_instance(self, tenancy: Tenancy, port: Port, user_data: bytes | None) -> None:
         instance = tenancy.compute.find(self.server.metadata.name, self.server.id)
-        if instance is None:
-            if self.server.status.scheduled_at is not None:
-                # There was one. A second for the same request is worse than none: somebody has to look.
-                raise Stop(Outcome.ERROR, "the server's instance is no longer found in the cloud")
-            instance = tenancy.compute.create(self._instance_order(tenancy, port, user_data))
-            # Nova's answer names no time. Ours says until the next read that there is one.
-            self._learn(scheduled_at=self._now)
+        if instance is not None:
+            # Also when the answer to its create was lost: from here on there is one.
+            self._learn(scheduled_at=self.server.status.scheduled_at or instance.created_at or self._now)
+            self._converge_image(tenancy, instance)
+            return
+        if self.server.status.scheduled_at is not None:
+            # There was one. A second for the same request is worse than none: somebody has to look.
+            raise Stop(Outcome.ERROR, "the server's instance is no longer found in the cloud")
+        instance = tenancy.compute.create(self._instance_order(tenancy, port, user_data))
+        # Nova's answer names no time. Ours says until the next read that there is one.
+        self._learn(scheduled_at=self._now)
         network_name = naming.cloud_network(self.server.spec.networks[0].id)
-        self.server = replace(self.server, status=observe(self.server.status, instance, self._now, network_name))
+        self._set(observe(self.server.status, instance, self._now, network_name))
+
+    def _converge_image(self, tenancy: Tenancy, instance: Instance) -> None:
+        """Do what the rebuild's table says (contract 7.6)."""
+        status = self.server.status
+        decision = decide(Situation(status.rebuild, self.server.spec.image_id, instance))
+        self._set(replace(status, rebuild=decision.marker))
+        if decision.action is Action.SUBMIT:
+            self._submit_rebuild(tenancy, instance)
+        elif decision.action is Action.STAMP:
+            self._set(rebuild_accepted(self.server.status, self._now))
+        elif decision.action is Action.OBSERVE:
+            self._set(observe_health_and_phase(self.server.status, instance, self._now))
+        if decision.outcome is not Outcome.SUCCESS:
+            again_in = None if decision.marker == status.rebuild else MARKED_SECONDS
+            raise Stop(decision.outcome, _explain(decision, instance), again_in)
+
+    def _submit_rebuild(self, tenancy: Tenancy, instance: Instance) -> None:
+        image_id = self.server.spec.image_id or ""
+        try:
+            tenancy.compute.rebuild(instance.id, image_id)
+        except StateConflict as error:
+            raise Stop(Outcome.YIELD, f"the cloud does not take the rebuild yet: {error.detail}") from None
+        except PortError as error:
+            # Whether the cloud took it is seen in the instance by the next pass, before anything is submitted again.
+            raise Stop(Outcome.ERROR, f"the rebuild was not submitted: {error}") from None
+        self._set(replace(self.server.status, rebuild=RebuildMarker(image_id, RebuildState.REBUILDING)))
+        self._set(rebuild_accepted(self.server.status, self._now))
 
     def _instance_order(self, tenancy: Tenancy, port: Port, user_data: bytes | None) -> InstanceOrder:
         spec = self.server.spec
@@ -155,7 +190,18 @@ class _Progress:
         )
 
     def _learn(self, **changes: str | datetime | None) -> None:
-        self.server = replace(self.server, status=replace(self.server.status, **changes))  # type: ignore[arg-type]
+        self._set(replace(self.server.status, **changes))  # type: ignore[arg-type]
+
+    def _set(self, status: ServerStatus) -> None:
+        self.server = replace(self.server, status=status)
+
+
+def _explain(decision: Decision, instance: Instance) -> str:
+    if decision.outcome is Outcome.TERMINAL:
+        fault = f": {instance.fault}" if instance.fault else ""
+        return f"server_rebuild_failed: choose another image or replace the server{fault}"
+    state = decision.marker.state if decision.marker else "none"
+    return f"waiting for the image to be realised (rebuild: {state}, instance: {instance.status})"
 
 
 def _check_gates(server: Server) -> None:

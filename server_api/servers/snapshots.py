@@ -1,0 +1,112 @@
+"""Snapshots: from a server to an image of its organization (contract 1.10, 6.9 and 6.11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from server_api.servers.cloud_model import Image
+from server_api.servers.errors import Forbidden, InvalidRequest, NotFound
+from server_api.servers.lookup import instance_of, readable_server, region_of, tenancy_of
+from server_api.servers.model import Server, Tag
+from server_api.servers.offers import visible_image
+from server_api.servers.ports import (
+    Caller,
+    Cloud,
+    Directory,
+    Missing,
+    PortError,
+    ServerStore,
+    StateConflict,
+    Tenancy,
+)
+
+PERMISSION = "region:images"
+TAG_PREFIX = "unikorn:tag:"
+
+# What belongs to the image it was copied from, and not to its content.
+_NOT_COPIED = frozenset({"unikorn:digest", "unikorn:identity_id", "unikorn:organization:id"})
+
+_HARDWARE = {"hw_disk_bus": "scsi", "hw_firmware_type": "uefi", "hw_scsi_model": "virtio-scsi"}
+_MACHINE_TYPES = {"x86_64": "q35", "aarch64": "virt"}
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotCreate:
+    """Body of a snapshot request."""
+
+    name: str
+    tags: tuple[Tag, ...] = ()
+
+
+class Snapshots:
+    """Makes images of servers."""
+
+    def __init__(self, servers: ServerStore, directory: Directory, cloud: Cloud) -> None:
+        self._servers = servers
+        self._directory = directory
+        self._cloud = cloud
+
+    def create(self, caller: Caller, server_id: str, request: SnapshotCreate) -> Image:
+        """Begin an image of a server's root disk and return it; it is usually not ready yet.
+
+        Needs the right to read the server and to create images in its organization. Raises NotFound, Forbidden,
+        InvalidRequest when the instance's state does not allow it, PortError when the cloud fails.
+        """
+        server = readable_server(self._servers, caller, server_id)
+        tenancy = tenancy_of(self._directory, self._cloud, server)
+        if not caller.may(PERMISSION, "create", server.metadata.organization_id):
+            raise Forbidden("creating images is not allowed in the server's organization")
+        catalogue = self._cloud.catalogue(region_of(self._directory, server))
+        source = visible_image(catalogue.images(), server.spec.image_id or "", server.metadata.organization_id)
+        properties = snapshot_properties(source, server, request)
+        image = _publish(tenancy, _create(tenancy, server, request.name, properties), properties)
+        catalogue.add_image(image)
+        return image
+
+
+def snapshot_properties(source: Image, server: Server, request: SnapshotCreate) -> dict[str, str]:
+    """Return the Glance properties of the new image: the source's, but for its tags and owner, and our own."""
+    copied = {
+        name: value
+        for name, value in source.properties.items()
+        if name not in _NOT_COPIED and not name.startswith(TAG_PREFIX)
+    }
+    if source.architecture:
+        copied["architecture"] = source.architecture
+    requested = {f"{TAG_PREFIX}{tag.name}": tag.value for tag in request.tags}
+    organization_id = server.metadata.organization_id
+    # Ours come last: no tag of a request can pass for them.
+    return {
+        **copied,
+        **_HARDWARE,
+        "hw_machine_type": _MACHINE_TYPES.get(source.architecture or "x86_64", "q35"),
+        **requested,
+        f"{TAG_PREFIX}images.unikorn-cloud.org:source": "snapshot",
+        f"{TAG_PREFIX}images.unikorn-cloud.org:organization-id": organization_id,
+        "unikorn:organization:id": organization_id,
+        "unikorn:identity_id": server.metadata.identity_id or "",
+    }
+
+
+def _create(tenancy: Tenancy, server: Server, name: str, properties: Mapping[str, str]) -> str:
+    instance = instance_of(tenancy.compute, server)
+    try:
+        return tenancy.compute.create_image(instance.id, name, properties)
+    except Missing:
+        raise NotFound("the server has no instance in the cloud") from None
+    except StateConflict:
+        raise InvalidRequest("the server cannot be snapshotted in its present state") from None
+
+
+def _publish(tenancy: Tenancy, image_id: str, properties: Mapping[str, str]) -> Image:
+    try:
+        return tenancy.images.publish(image_id, properties)
+    except Missing:
+        raise NotFound("the image vanished before it was published") from None
+    except PortError:
+        # Nobody would see it, and somebody would pay for it. That it could not be published is what to tell.
+        with suppress(PortError):
+            tenancy.images.delete(image_id)
+        raise
