@@ -696,7 +696,7 @@ BROKEN_UPDATES: list[Any] = [
         "foreign group", Unprocessable, "spec.networking.securityGroups[0]", "another network", id="u19 step 6"
     ),
     pytest.param("no network", NotFound, None, "network", id="u04 step 7"),
-    pytest.param("another image", Unprocessable, "spec.imageId", "not available yet", id="step 8"),
+    pytest.param("another image", NotFound, "spec.imageId", "does not exist", id="u11 step 8"),
     pytest.param("unknown user data", Unprocessable, "spec.userData", "cloud-init", id="u14 step 9"),
     pytest.param("no address", Unprocessable, "spec.networking.allowedSourceAddresses[0]", "prefix", id="step 10"),
 ]
@@ -779,6 +779,14 @@ def test_u17_changed_user_data_has_to_fit_the_servers_own_authority() -> None:
             update_request(user_data=b"#cloud-config\n" + b"#" * (NOVA_LIMIT * 3 // 4 - 100))
         )
     assert World(server(spec())).update(update_request(user_data=GZIP)).spec.user_data == GZIP
+
+
+def test_changed_user_data_of_a_server_without_an_authority_needs_no_look_up_of_one() -> None:
+    world = World(server())
+
+    world.update(update_request(user_data=b"#!/bin/sh\n"))
+
+    assert not any(call.startswith("SSHCertificateAuthority") for call in world.directory.calls)
 
 
 def test_an_authority_that_is_gone_holds_up_no_update() -> None:

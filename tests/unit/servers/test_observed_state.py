@@ -54,6 +54,10 @@ def test_b31_b14_the_fault_of_a_failed_instance_is_told() -> None:
     assert "No valid host was found." in health(seen(status="ERROR", fault="No valid host was found.")).message
 
 
+def test_a_failed_instance_without_a_fault_is_told_plainly() -> None:
+    assert health(seen(status="ERROR")).message == "the instance is ERROR"
+
+
 def test_b26_an_error_shows_with_the_first_look_at_it() -> None:
     building = seen(status="BUILD")
 

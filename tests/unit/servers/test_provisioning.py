@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from server_api.servers.cloud_model import FloatingIP, Instance, InstanceOrder, PortOrder, PowerState
+from server_api.servers.cloud_model import FloatingIP, Instance, InstanceOrder, PortOrder
 from server_api.servers.model import (
     AddressPair,
     ConditionType,
@@ -273,27 +273,16 @@ def test_an_unchanged_world_gives_an_unchanged_status() -> None:
     assert world.run(server(status=first.status)).status == first.status
 
 
-def test_the_pass_shows_what_the_instance_shows() -> None:
+def test_b16_of_an_instance_that_is_there_only_its_time_of_creation_is_learned() -> None:
     world = World()
     shown: Instance = instance(mac_addresses={f"network-{NETWORK}": MAC}, created_at=EARLIER, launched_at=EARLIER)
     world.cloud.compute.held.append(shown)
 
     status = world.run().status
 
-    assert (status.phase, status.provisioned_at, status.mac_address) == ("Running", EARLIER, MAC)
-
-
-def test_b31_a_failed_build_is_told_in_the_health_of_the_server() -> None:
-    world = World()
-    world.cloud.compute.held.append(
-        instance(status="ERROR", power_state=PowerState.NOSTATE, fault="No valid host was found.")
-    )
-
-    healthy = world.run().status.condition(ConditionType.HEALTHY)
-
-    assert healthy is not None
-    assert (healthy.status, healthy.reason) == ("False", "Errored")
-    assert "No valid host was found." in healthy.message
+    assert status.scheduled_at == EARLIER
+    assert (status.phase, status.provisioned_at, status.mac_address) == (None, None, None)
+    assert status.condition(ConditionType.HEALTHY) is None
 
 
 def test_b01_b05_neighbours_and_strangers_are_neither_adopted_nor_touched() -> None:
