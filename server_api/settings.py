@@ -91,7 +91,7 @@ def _parse(name: str, type_: str, text: str, *, zero: bool) -> Any:
             return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
         if type_ in ("int", "float"):
             return _number(int(text) if type_ == "int" else float(text), zero=zero)
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, OverflowError):
         raise ValueError(f"{PREFIX}{name.upper()} is not a valid {type_}") from None
     return Path(text) if type_.startswith("Path") else text
 

@@ -44,7 +44,7 @@ class TokenFile:
     def __init__(self, path: Path) -> None:
         """Read the file. Raises InvalidTokenFile."""
         try:
-            document = yaml.safe_load(path.read_text())
+            document = yaml.safe_load(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, yaml.YAMLError) as error:
             raise InvalidTokenFile(f"{path}: {type(error).__name__}") from error
         self._principals = _principals(document, str(path))

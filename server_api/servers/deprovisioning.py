@@ -38,7 +38,8 @@ class Deprovisioner:
     def run(self, server: Server, now: datetime) -> PassResult:
         """Run one pass over a server that is being deleted; on success its finalizer may be removed.
 
-        A dependency's failure is an outcome whose condition says why, never an exception.
+        A dependency's failure of any kind fails the pass, with a condition that says why; it is tried again after
+        growing pauses.
         """
         try:
             self._steps(server)

@@ -7,9 +7,6 @@ from server_api.servers.model import Server
 FINALIZER = "unikorn"
 """Added before the first pass, removed when the cloud side is gone."""
 
-FOREGROUND_DELETION = "foregroundDeletion"
-"""Kubernetes removes it when the dependents are gone."""
-
 
 def reference_edge(server_id: str) -> str:
     """Return the finalizer that a server leaves on each object it uses."""
@@ -17,5 +14,8 @@ def reference_edge(server_id: str) -> str:
 
 
 def blocks_deletion(server: Server) -> bool:
-    """Say whether something else still holds on to the server, so that its cloud side must stay."""
+    """Say whether something else still holds on to the server, so that its cloud side must stay.
+
+    Kubernetes' own ``foregroundDeletion`` is among them: the server's dependents go first.
+    """
     return any(finalizer != FINALIZER for finalizer in server.metadata.finalizers)

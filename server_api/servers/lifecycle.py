@@ -32,7 +32,7 @@ from server_api.servers.ports import (
 )
 from server_api.servers.references import certificate_authority, readable_network, security_groups
 from server_api.servers.requests import ServerCreate, ServerQuery, ServerUpdate
-from server_api.servers.source_addresses import address_pairs
+from server_api.servers.source_addresses import address_pairs, masked
 from server_api.servers.surroundings import Network
 from server_api.servers.user_data_augmentation import augment
 
@@ -287,12 +287,13 @@ def _with_pairs(
 ) -> tuple[NetworkAttachment, ...]:
     """Return the networks with the wanted pairs on the first, which is the one a body speaks of.
 
-    A body names prefixes only, so a prefix that stays keeps the MAC addresses stored beside it.
+    A body names prefixes only, in masked form, so a prefix that stays keeps how it is stored and the MAC addresses
+    beside it.
     """
     if not networks:
         return networks
     stored = networks[0].allowed_address_pairs or ()
     pairs: list[AddressPair] = []
     for pair in wanted:
-        pairs.extend([kept for kept in stored if kept.cidr == pair.cidr] or [pair])
+        pairs.extend([kept for kept in stored if masked(kept.cidr) == pair.cidr] or [pair])
     return (replace(networks[0], allowed_address_pairs=tuple(pairs) or None), *networks[1:])

@@ -48,7 +48,8 @@ class Provisioner:
     def run(self, server: Server, now: datetime) -> PassResult:
         """Run one pass over a server that is not being deleted, and return what came of it.
 
-        A dependency's failure is an outcome whose condition says why, never an exception.
+        A dependency's failure is an outcome whose condition says why, never an exception. One that is down or slow
+        makes the pass yield; one that refuses makes it fail.
         """
         progress = _Progress(server, now)
         outcome, message, again_in = Outcome.SUCCESS, "the server is provisioned", None
@@ -87,7 +88,8 @@ class Provisioner:
     def _user_data(self, server: Server) -> bytes | None:
         """Return what a new instance gets: the stored bytes, or a copy that trusts the certificate authority."""
         authority_id = server.spec.ssh_certificate_authority_id
-        if not authority_id:
+        if not authority_id or server.status.scheduled_at is not None:
+            # An instance that was created has its user data, and is not to suffer from what is stored since.
             return server.spec.user_data
         authority = self._directory.ssh_certificate_authority(authority_id)
         try:
@@ -110,7 +112,8 @@ class _Progress:
             network_id=networking.network_id(naming.cloud_network(self.server.spec.networks[0].id)),
             security_group_ids=tuple(
                 networking.security_group_id(naming.cloud_security_group(group_id))
-                for group_id in self.server.spec.security_group_ids or ()
+                # Each once: v1 stored them as they came, and Neutron refuses a list with duplicates.
+                for group_id in dict.fromkeys(self.server.spec.security_group_ids or ())
             ),
             allowed_address_pairs=self.server.spec.networks[0].allowed_address_pairs or (),
         )

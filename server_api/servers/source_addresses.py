@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from ipaddress import IPv4Network
 
 from server_api.servers.errors import Unprocessable
@@ -22,10 +23,16 @@ def address_pairs(texts: Iterable[str]) -> tuple[AddressPair, ...]:
     return tuple(AddressPair(cidr=prefix) for prefix in dict.fromkeys(prefixes))
 
 
-def _parse(index: int, text: str) -> str:
+def masked(text: str) -> str:
+    """Return a stored prefix with host bits masked off; text that is no prefix comes back as it is."""
     try:
+        return str(IPv4Network(text, strict=False))
+    except ValueError:
+        return text
+
+
+def _parse(index: int, text: str) -> str:
+    with suppress(ValueError):
         if _PREFIX.fullmatch(text):
             return str(IPv4Network(text, strict=False))
-    except ValueError:
-        pass
     raise Unprocessable("not an IPv4 prefix such as 10.0.0.0/24", f"spec.networking.allowedSourceAddresses[{index}]")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from server_api.servers.cloud_model import (
     Flavor,
     FloatingIP,
     Image,
+    ImageState,
     Instance,
     InstanceOrder,
     Port,
@@ -86,6 +87,21 @@ class JournaledCompute(_Journaled):
     def hard_reboot(self, instance_id: str) -> None:
         self._called("hard_reboot", instance_id)
 
+    def rebuild(self, instance_id: str, image_id: str) -> None:
+        self._called("rebuild", f"{instance_id} {image_id}")
+
+    def console_output(self, instance_id: str, lines: int | None) -> str:
+        self._called("console_output", f"{instance_id} {lines}")
+        return "login:"
+
+    def console_url(self, instance_id: str) -> str:
+        self._called("console_url", instance_id)
+        return f"http://console.invalid/{instance_id}"
+
+    def create_image(self, instance_id: str, name: str, properties: Mapping[str, str]) -> str:
+        self._called("create_image", f"{instance_id} {name}")
+        return f"image-of-{instance_id}"
+
 
 class JournaledNetworking(_Journaled):
     """``ports.Networking``: every network and group of the right form of name exists, with the ID ``cloud-NAME``."""
@@ -155,6 +171,22 @@ class JournaledCatalogue(_Journaled):
         self._called("images", "")
         return self.exported_images
 
+    def add_image(self, image: Image) -> None:
+        self._called("add_image", image.id)
+        if all(image.id != known.id for known in self.exported_images):
+            self.exported_images.append(image)
+
+
+class JournaledImages(_Journaled):
+    """``ports.TenancyImages``: whatever is published shows as pending, with the properties it was given."""
+
+    def publish(self, image_id: str, properties: Mapping[str, str]) -> Image:
+        self._called("publish", image_id)
+        return Image(id=image_id, name=image_id, state=ImageState.PENDING, size_gib=0, properties=dict(properties))
+
+    def delete(self, image_id: str) -> None:
+        self._called("delete_image", image_id)
+
 
 @dataclass
 class OneProjectCloud:
@@ -168,6 +200,7 @@ class OneProjectCloud:
         self.compute = JournaledCompute(self.journal)
         self.networking = JournaledNetworking(self.journal)
         self.offers = JournaledCatalogue(self.journal)
+        self.images = JournaledImages(self.journal)
         self.asked_for: list[tuple[str, str]] = []
 
     def catalogue(self, region: Region) -> JournaledCatalogue:
@@ -177,7 +210,7 @@ class OneProjectCloud:
         self.asked_for.append((region.id, identity_id))
         if self.without_credentials:
             raise Missing("kubernetes", "openstackidentities not found")
-        return Tenancy(self.compute, self.networking, self.ssh_key_name)
+        return Tenancy(self.compute, self.networking, self.images, self.ssh_key_name)
 
 
 def with_status(status: str) -> Callable[[Instance], Instance]:

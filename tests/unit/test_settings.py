@@ -87,3 +87,15 @@ def test_the_defaults_let_a_leader_stop_acting_before_it_is_replaced() -> None:
 def test_a_number_that_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="SERVER_API_REQUEST_DEADLINE"):
         Settings.from_environment({"SERVER_API_REQUEST_DEADLINE": text})
+
+
+@pytest.mark.parametrize("name", ["drain_seconds", "flavor_cache_seconds", "image_cache_seconds"])
+def test_what_can_be_switched_off_may_be_zero_but_not_less(name: str) -> None:
+    assert getattr(Settings.from_environment({PREFIX + name.upper(): "0"}), name) == 0.0
+    with pytest.raises(ValueError, match=name.upper()):
+        Settings.from_environment({PREFIX + name.upper(): "-0.5"})
+
+
+def test_a_count_of_zero_is_refused() -> None:
+    with pytest.raises(ValueError, match="SERVER_API_WORKERS is not a valid int"):
+        Settings.from_environment({"SERVER_API_WORKERS": "0"})

@@ -55,3 +55,7 @@ def test_the_reason_never_repeats_what_was_sent(header: str) -> None:
 
     assert "hunter2" not in refusal.value.reason
     assert "hunter2" not in str(refusal.value)
+
+
+def test_the_reason_is_also_the_errors_text() -> None:
+    assert str(Unauthenticated("credentials are required")) == "credentials are required"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server_api.servers.finalizers import FINALIZER, FOREGROUND_DELETION, blocks_deletion, reference_edge
+from server_api.servers.finalizers import FINALIZER, blocks_deletion, reference_edge
 from tests.unit.servers.builders import server
 
 
@@ -25,5 +25,4 @@ def test_any_finalizer_but_our_own_blocks_the_deletion(finalizers: tuple[str, ..
 
 def test_the_names_are_those_of_the_contract() -> None:
     assert FINALIZER == "unikorn"
-    assert FOREGROUND_DELETION == "foregroundDeletion"
     assert reference_edge("abc") == "servers.region.unikorn-cloud.org/abc"

@@ -670,6 +670,15 @@ def test_b21_a_prefix_stored_with_two_mac_addresses_survives_its_own_read() -> N
     assert world.store.writes == []
 
 
+def test_a_prefix_stored_with_host_bits_keeps_how_it_is_stored() -> None:
+    stored = AddressPair("10.0.0.5/24", "fa:16:3e:00:00:01")
+    world = World(server(spec(networks=(NetworkAttachment(NETWORK, (stored,)),))))
+
+    world.update(update_request(networking=Networking((), False, ("10.0.0.0/24",))))
+
+    assert world.store.writes == []
+
+
 def test_further_networks_of_a_server_are_kept() -> None:
     second = NetworkAttachment(OTHER_NETWORK, (AddressPair("10.9.0.0/16", "fa:16:3e:00:00:09"),))
     world = World(server(spec(networks=(NetworkAttachment(NETWORK), second))))

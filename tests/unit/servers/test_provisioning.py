@@ -645,3 +645,19 @@ def test_b07_an_instance_not_found_right_after_its_creation_leads_to_no_second_o
 
     assert_ended(result, Outcome.ERROR, "Errored", "no longer found")
     assert len(world.cloud.compute.orders) == 1
+
+
+def test_b34_a_group_stored_twice_is_asked_of_neutron_once() -> None:
+    world = World()
+
+    world.run(server(spec(security_group_ids=(GROUP, GROUP))))
+
+    assert len(world.cloud.networking.orders[-1].security_group_ids) == 1
+
+
+def test_user_data_that_cannot_be_augmented_is_no_concern_of_an_instance_that_exists() -> None:
+    world = World()
+    world.cloud.compute.held.append(instance())
+    managed = spec(user_data=b"echo legacy", ssh_certificate_authority_id=AUTHORITY, ssh_injection="ca")
+
+    assert world.run(server(managed, ServerStatus(scheduled_at=EARLIER))).outcome is Outcome.SUCCESS

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from server_api.servers import reference_edges
 from server_api.servers.model import NetworkAttachment, Server
 from server_api.servers.outcomes import Outcome, Stop
-from server_api.servers.ports import Missing, ReferentKind, StateConflict
+from server_api.servers.ports import Missing, ReferentKind, StateConflict, Unavailable
 from tests.doubles.references import InMemoryReferences
 from tests.unit.servers.builders import (
     AUTHORITY,
@@ -194,3 +196,11 @@ def test_objects_of_another_identity_are_left_alone(identity_id: str | None) -> 
     reference_edges.release_all(references, server(identity_id=identity_id))
 
     assert references.journal == []
+
+
+@pytest.mark.parametrize("step", [reference_edges.hold, reference_edges.release_all])
+def test_a_server_without_an_authority_needs_no_look_at_one(step: Callable[[InMemoryReferences, Server], None]) -> None:
+    references = all_there()
+    references.fail("ssh_certificate_authority", Unavailable("kubernetes", "it broke"))
+
+    step(references, server())

@@ -152,3 +152,15 @@ def test_the_right_to_read_an_authority_is_asked_for_where_it_is() -> None:
     with pytest.raises(Unprocessable):
         certificate_authority(InMemoryDirectory(elsewhere), caller, AUTHORITY, network())
     assert caller.checks == [Check("region:sshcertificateauthorities:v2", "read", OTHER_ORGANIZATION, OTHER_PROJECT)]
+
+
+def test_groups_and_authorities_without_labels_are_for_callers_with_global_rights_only() -> None:
+    caller = StubCaller()
+    nowhere = {"organization_id": None, "project_id": None}
+    directory = InMemoryDirectory(group(**nowhere), authority(**nowhere))
+
+    security_groups(directory, caller, [GROUP], NETWORK)
+    with pytest.raises(Unprocessable):
+        certificate_authority(directory, caller, AUTHORITY, network())
+
+    assert [(check.organization_id, check.project_id) for check in caller.checks] == [("", None), ("", None)]

@@ -118,3 +118,22 @@ def test_k23_no_tag_passes_for_our_own_metadata(name: str, key: str) -> None:
 
     assert metadata[key] == tags.instance_metadata(server())[key]
     assert "attacker" not in metadata.values()
+
+
+def test_metadata_of_a_server_without_a_region_is_text_all_the_same() -> None:
+    metadata = tags.instance_metadata(server(region_id=None))
+
+    assert (metadata["regionID"], metadata["region:region_id"]) == ("", "")
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [Tag("a.b/c", "x" * 256), Tag(f"a.b/{'c' * 252}", "x")],
+    ids=["value", "name"],
+)
+def test_b46_what_nova_would_not_take_as_metadata_is_left_out(tag: Tag) -> None:
+    assert tags.instance_metadata(server(spec(tags=(tag,)))) == tags.instance_metadata(server())
+
+
+def test_b46_the_longest_value_that_nova_takes_is_passed_on() -> None:
+    assert tags.instance_metadata(server(spec(tags=(Tag("a.b/c", "x" * 255),))))["a:c"] == "x" * 255
