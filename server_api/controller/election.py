@@ -113,6 +113,7 @@ class Elector:
             _log.info("leading", lease=self._name, identity=self._identity)
             self._on_elected()
         elif self._leading and not (held and self.is_leading()):
+            _log.warning("not leading any more", lease=self._name, identity=self._identity)
             self._lose()
 
     def release(self) -> None:
@@ -140,7 +141,6 @@ class Elector:
 
     def _lose(self) -> None:
         self._leading = False
-        _log.warning("not leading any more", lease=self._name, identity=self._identity)
         self._on_lost()
 
     def _acquire_or_renew(self, began: float) -> bool:

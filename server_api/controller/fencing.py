@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from server_api import deadline
 from server_api.controller.election import Elector
-from server_api.servers.cloud_model import FloatingIP, Instance, InstanceOrder, Port, PortOrder
+from server_api.servers.cloud_model import FloatingIP, Image, Instance, InstanceOrder, Port, PortOrder
 from server_api.servers.model import Server
 from server_api.servers.ports import (
     Catalogue,
@@ -24,6 +24,7 @@ from server_api.servers.ports import (
     ServerSelector,
     ServerStore,
     Tenancy,
+    TenancyImages,
     TimedOut,
 )
 from server_api.servers.surroundings import Region
@@ -202,6 +203,20 @@ class _FencedNetworking(Networking):
 
 
 @dataclass(frozen=True, slots=True)
+class _FencedTenancyImages(TenancyImages):
+    inner: TenancyImages
+    fence: Fence
+
+    def publish(self, image_id: str, properties: Mapping[str, str]) -> Image:
+        with self.fence.effect():
+            return self.inner.publish(image_id, properties)
+
+    def delete(self, image_id: str) -> None:
+        with self.fence.effect():
+            self.inner.delete(image_id)
+
+
+@dataclass(frozen=True, slots=True)
 class _FencedCloud(Cloud):
     inner: Cloud
     fence: Fence
@@ -215,4 +230,5 @@ class _FencedCloud(Cloud):
             tenancy,
             compute=_FencedCompute(tenancy.compute, self.fence),
             networking=_FencedNetworking(tenancy.networking, self.fence),
+            images=_FencedTenancyImages(tenancy.images, self.fence),
         )

@@ -131,7 +131,10 @@ class Controller:
             lambda: self._monitor.run(stop, self._settings.monitor_seconds, self._elector.is_leading),
         )
         worker = Worker(self._queue, self._reconciler)
-        workers = [crew.start(f"worker-{number}", worker.run) for number in range(self._settings.controller_workers)]
+        workers = [
+            crew.start(f"worker-{number}", lambda: worker.run(stop))
+            for number in range(self._settings.controller_workers)
+        ]
 
         stop.wait()
         _log.info("stopping")

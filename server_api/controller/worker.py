@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 
 import structlog
@@ -24,9 +25,9 @@ class Worker:
     queue: WorkQueue
     reconciler: Reconciler
 
-    def run(self) -> None:
-        """Work until the queue is closed."""
-        while (key := self.queue.get()) is not None:
+    def run(self, stop: threading.Event) -> None:
+        """Work until the queue is closed, and begin nothing once ``stop`` is set."""
+        while (key := self.queue.get()) is not None and not stop.is_set():
             self.work(key)
 
     def work(self, key: str) -> None:

@@ -287,7 +287,8 @@ class MemoryCloud:
             compute: Any = self.projects[region.id, identity_id]
         except KeyError:
             raise Missing("keystone", "no project") from None
-        return Tenancy(compute, networking=None, ssh_key_name=None)  # type: ignore[arg-type]
+        unused: Any = None
+        return Tenancy(compute, networking=unused, images=unused, ssh_key_name=None)
 
 
 @dataclass

@@ -120,6 +120,25 @@ def test_a_leader_that_cannot_renew_stops_by_itself_before_the_lease_ends(a: Can
     assert a.elector.exclusive_seconds() == pytest.approx(5)
 
 
+def test_the_term_counts_from_before_the_request_and_not_from_its_late_answer(
+    a: Candidate, leases: MemoryLeases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a.attempt()
+    write = leases.replace
+
+    def answer_late(lease: Lease) -> Lease:
+        written = write(lease)
+        pass_time(4, a)
+        return written
+
+    monkeypatch.setattr(leases, "replace", answer_late)
+    assert a.attempt()
+    pass_time(5.9, a)
+    assert a.elector.is_leading()
+    pass_time(0.1, a)
+    assert not a.elector.is_leading()
+
+
 def test_an_unreachable_store_costs_the_lead_only_when_its_time_is_up(a: Candidate, leases: MemoryLeases) -> None:
     a.attempt()
     leases.down = Unavailable("kubernetes", "down")
@@ -244,7 +263,7 @@ def test_two_candidates_never_both_may_act_whatever_happens_to_the_store(steps: 
             let_time_pass(seconds)
             return written
 
-        leases.replace = slow_write  # type: ignore[method-assign, assignment]
+        leases.replace = slow_write  # type: ignore[method-assign]
         candidate.attempt()
         leases.replace = write  # type: ignore[method-assign, assignment]
 

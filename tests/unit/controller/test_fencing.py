@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 from typing import Any
 from unittest.mock import MagicMock, create_autospec
 
@@ -15,6 +16,7 @@ from server_api.servers.ports import (
     References,
     ServerStore,
     Tenancy,
+    TenancyImages,
     TimedOut,
 )
 from tests.unit.controller.doubles import FakeTime, FixedClock, MemoryLeases
@@ -22,7 +24,17 @@ from tests.unit.controller.doubles import FakeTime, FixedClock, MemoryLeases
 WRITES = {
     ServerStore: {"create", "update", "patch_status", "delete"},
     References: {"hold", "release"},
-    Compute: {"create", "delete", "start", "stop", "soft_reboot", "hard_reboot"},
+    Compute: {
+        "create",
+        "delete",
+        "start",
+        "stop",
+        "soft_reboot",
+        "hard_reboot",
+        "rebuild",
+        "console_url",
+        "create_image",
+    },
     Networking: {
         "create_port",
         "update_port",
@@ -30,14 +42,15 @@ WRITES = {
         "create_floating_ip",
         "delete_floating_ip",
     },
+    TenancyImages: {"publish", "delete"},
 }
 READS = {
     ServerStore: {"get", "list"},
     References: {"of_identity", "ssh_certificate_authority"},
-    Compute: {"find", "instances"},
+    Compute: {"find", "instances", "console_output"},
     Networking: {"network_id", "security_group_id", "find_port", "floating_ips"},
+    TenancyImages: set(),
 }
-ARGUMENTS = {"patch_status": 2, "hold": 2, "release": 2, "find": 2, "instances": 0, "update_port": 2}
 
 
 @pytest.fixture
@@ -52,7 +65,7 @@ def elector(time: FakeTime) -> Elector:
     return elector
 
 
-def fenced(port: type, elector: Elector) -> tuple[Any, MagicMock]:
+def fenced(port: type[Any], elector: Elector) -> tuple[Any, MagicMock]:
     """The fenced port, and the double behind it."""
     inner = create_autospec(port, instance=True)
     fence = Fence(elector)
@@ -65,15 +78,21 @@ def fenced(port: type, elector: Elector) -> tuple[Any, MagicMock]:
     cloud.tenancy.return_value = Tenancy(
         compute=inner if port is Compute else other,
         networking=inner if port is Networking else other,
+        images=inner if port is TenancyImages else other,
         ssh_key_name="key",
     )
     tenancy = fence.cloud(cloud).tenancy(MagicMock(), "identity")
     assert tenancy.ssh_key_name == "key"
-    return (tenancy.compute if port is Compute else tenancy.networking), inner
+    outer = {Compute: tenancy.compute, Networking: tenancy.networking, TenancyImages: tenancy.images}
+    return outer[port], inner
+
+
+def arguments(port: Any, method: str) -> list[str]:
+    return [f"argument {number}" for number in range(len(inspect.signature(getattr(port, method)).parameters))]
 
 
 def call(port: Any, method: str) -> Any:
-    return getattr(port, method)(*[f"argument {number}" for number in range(ARGUMENTS.get(method, 1))])
+    return getattr(port, method)(*arguments(port, method))
 
 
 EACH_WRITE = [(port, method) for port, methods in WRITES.items() for method in sorted(methods)]
@@ -91,7 +110,7 @@ def test_a_write_happens_while_leading(port: type, method: str, elector: Elector
     outer, inner = fenced(port, elector)
     result = call(outer, method)
     behind = getattr(inner, method)
-    behind.assert_called_once_with(*[f"argument {number}" for number in range(ARGUMENTS.get(method, 1))])
+    behind.assert_called_once_with(*arguments(outer, method))
     assert result in (behind.return_value, None)
 
 

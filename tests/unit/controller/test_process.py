@@ -272,7 +272,7 @@ def test_readiness_waits_for_the_first_list_and_so_does_the_election(
     def silent() -> Any:
         raise TimedOut("kubernetes", "silent")
 
-    snapshot, servers.snapshot = servers.snapshot, silent  # type: ignore[method-assign, assignment]
+    snapshot, servers.snapshot = servers.snapshot, silent  # type: ignore[method-assign]
     replica.start()
     assert replica.controller.unready() == ["the servers are not listed yet"]
     assert replica.controller.unhealthy() == []

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
+from structlog.testing import capture_logs
 
 from server_api.controller.backoff import Backoff
 from server_api.controller.election import LostLeadership
@@ -92,5 +94,15 @@ def test_a_worker_ends_with_its_queue(shift: Shift) -> None:
     shift.reconciler.answer = close
     shift.queue.add("s1")
     shift.queue.add("s2")
-    shift.worker.run()
+    shift.worker.run(threading.Event())
     assert shift.queue.depth() == 1
+
+
+def test_a_key_that_comes_after_the_stop_is_not_worked_on(shift: Shift) -> None:
+    stop = threading.Event()
+    stop.set()
+    shift.reconciler.answer = AssertionError("worked on")
+    shift.queue.add("s1")
+    with capture_logs() as lines:
+        shift.worker.run(stop)
+    assert lines == []
