@@ -7,10 +7,10 @@ import secrets
 import signal
 import socket
 import threading
-from datetime import UTC, datetime
 from types import FrameType
 
 from server_api import logs
+from server_api.clock import SystemClock
 from server_api.cloud import OpenStackCloud
 from server_api.controller.process import Controller, Dependencies
 from server_api.settings import Settings
@@ -53,14 +53,9 @@ def dependencies(settings: Settings) -> Dependencies:
         events=KubernetesEvents(client, namespace),
         feed=KubernetesServerFeed(client, namespace),
         leases=KubernetesLeases(client, namespace),
-        clock=_SystemClock(),
+        clock=SystemClock(),
         identity=_identity(),
     )
-
-
-class _SystemClock:
-    def now(self) -> datetime:
-        return datetime.now(UTC)
 
 
 def _identity() -> str:
