@@ -129,7 +129,8 @@ class Demo:
         instance = self._instance()
         _hold("Nova's status", instance["status"], "ACTIVE")
         _hold("Nova's metadata serverID", instance["metadata"].get("serverID"), self._id)
-        self._progress(f"Nova: {instance['id']} {instance['status']} on {instance['addresses']}")
+        addresses = [item["addr"] for items in instance["addresses"].values() for item in items]
+        self._progress(f"Nova: {instance['id']} {instance['status']} {', '.join(addresses)}")
 
     def _power(self, verb: str, nova: str, power: str) -> None:
         with self._progress.step(f"{verb}: Nova says {nova}, the API {power}"):

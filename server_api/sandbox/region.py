@@ -72,7 +72,8 @@ class Region:
         `kubeconfig` names an existing cluster to use instead of the embedded API. When a step fails, or the caller is
         interrupted, what this call started is stopped again.
         """
-        self.layout.directory.mkdir(parents=True, exist_ok=True)
+        # the databases in it hold credentials
+        self.layout.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._exclusive():
             before = self.running()
             try:

@@ -9,7 +9,6 @@ from pathlib import Path
 from server_api.sandbox import kubernetes as embedded
 from server_api.sandbox.errors import StepFailed
 from server_api.sandbox.layout import REPOSITORY, Layout, read_json, write_json
-from server_api.sandbox.memory import Memory
 from server_api.sandbox.processes import LOOPBACK, Processes, free_port
 from server_api.settings import PREFIX
 
@@ -63,9 +62,12 @@ class Choices:
 def choose(layout: Layout, processes: Processes, kubeconfig: str | None, api_port: int | None) -> Choices:
     """Return the remembered ports where they are in use by us or free, and free ones for the rest.
 
-    Raises StepFailed if `api_port` was asked for and cannot be had.
+    Raises StepFailed if `api_port` was asked for and cannot be had, or if what runs here uses another Kubernetes.
     """
     before = Choices.remembered(layout)
+    running = [name for name in PREFERRED_PORTS if processes.alive(name)]
+    if before and running and before.kubeconfig != kubeconfig:
+        raise StepFailed(f"{', '.join(running)} runs with another Kubernetes: run server-api sandbox down first")
     ports: dict[str, int] = {}
     for name, preferred in PREFERRED_PORTS.items():
         known = before.ports[name] if before else preferred
@@ -118,7 +120,6 @@ def environment(layout: Layout, choices: Choices) -> dict[str, str]:
         **os.environ,
         **{f"{PREFIX}{name}": value for name, value in own.items()},
         "KUBECONFIG": kubeconfig(layout, choices),
-        "EMBEDDED_KUBERNETES_TOKEN": _kubernetes_token(layout),
         "NO_PROXY": "*",
         "no_proxy": "*",
     }
@@ -130,14 +131,11 @@ def kubeconfig(layout: Layout, choices: Choices) -> str:
 
 
 def write_kubeconfig(layout: Layout, choices: Choices) -> None:
-    """Write the client configuration of the embedded Kubernetes API."""
-    url, token = choices.url(KUBERNETES), _kubernetes_token(layout)
-    embedded.write_kubeconfig(layout.kubeconfig, url, token, NAMESPACE)
+    """Write the client configuration of the embedded Kubernetes API.
 
-
-def _kubernetes_token(layout: Layout) -> str:
-    # its own for each sandbox, so that none can take the Kubernetes of another for its own
-    return Memory(layout.memory).secret("kubernetes.token")
+    It holds no token: kubectl sends none over plain HTTP, and so the API, on a loopback port, asks for none.
+    """
+    embedded.write_kubeconfig(layout.kubeconfig, choices.url(KUBERNETES), namespace=NAMESPACE)
 
 
 def _other_than(taken: Collection[int], port: int) -> int:

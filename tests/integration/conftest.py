@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,7 @@ PACE = {
     "SERVER_API_RETRY_SECONDS": "1.5",
     "SERVER_API_FLAVOR_CACHE_SECONDS": "0.1",
     "SERVER_API_IMAGE_CACHE_SECONDS": "0.1",
+    "SERVER_API_DRAIN_SECONDS": "2",
     "SERVER_API_LEASE_SECONDS": "4",
     "SERVER_API_LEASE_RENEW_SECONDS": "3",
     "SERVER_API_LEASE_RETRY_SECONDS": "0.5",
@@ -48,7 +50,8 @@ def whole_region(request: pytest.FixtureRequest, pytestconfig: pytest.Config) ->
 
     def show(line: str) -> None:
         with capture.global_and_fixture_disabled():
-            print(f"\n{line}", end="", flush=True)
+            sys.stdout.write(f"\n{line}")
+            sys.stdout.flush()
 
     region = Region(layout, Progress(show))
     # a job that is ended from outside must not leave eight processes behind

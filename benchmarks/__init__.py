@@ -1,0 +1,1 @@
+"""What the API costs, measured beside others (README.md)."""
