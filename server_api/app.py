@@ -11,8 +11,12 @@ from server_api.access.token_file import TokenFile
 from server_api.cloud import OpenStackCloud
 from server_api.http.application import build_app
 from server_api.http.services import Services
+from server_api.servers.console import Console
 from server_api.servers.lifecycle import Lifecycle
 from server_api.servers.power import Power
+from server_api.servers.provider_create_gates import ProviderCreateGates
+from server_api.servers.snapshots import Snapshots
+from server_api.servers.ssh_key import SSHKeys
 from server_api.settings import Settings
 from server_api.store.client import KubernetesClient
 from server_api.store.credentials import KubernetesCredentials
@@ -38,10 +42,15 @@ def services(settings: Settings) -> Services:
     client, namespace = KubernetesClient.from_settings(settings), settings.namespace
     servers = KubernetesServerStore(client, namespace)
     directory = KubernetesDirectory(client, namespace)
-    cloud = OpenStackCloud(KubernetesCredentials(client, namespace), settings)
+    credentials = KubernetesCredentials(client, namespace)
+    cloud, clock = OpenStackCloud(credentials, settings), _SystemClock()
     return Services(
-        lifecycle=Lifecycle(servers, directory, cloud, _SystemClock()),
+        lifecycle=Lifecycle(servers, directory, cloud, clock),
         power=Power(servers, directory, cloud),
+        console=Console(servers, directory, cloud),
+        ssh_keys=SSHKeys(servers, directory, credentials),
+        snapshots=Snapshots(servers, directory, cloud),
+        provider_create_gates=ProviderCreateGates(servers, clock),
         authenticator=TokenFile(settings.tokens_file),
         readiness=client.ping,
     )

@@ -8,6 +8,7 @@ from server_api.http import (
     access_log,
     authentication,
     authorization_check,
+    binding,
     cors,
     documentation,
     health,
@@ -18,7 +19,7 @@ from server_api.http import services as wiring
 from server_api.http.path_parameters import ServerIDConverter
 from server_api.http.services import Services
 from server_api.http.tracing import RequestScope
-from server_api.http.v2 import lifecycle, power
+from server_api.http.v2 import console, lifecycle, power, provider_create_gates, snapshot, ssh_key
 from server_api.settings import Settings
 
 
@@ -36,13 +37,14 @@ def build_app(services: Services, settings: Settings) -> Flask:
     access_log.install(app)
     metrics.install(app)
     cors.install(app, settings.cors_origin)
+    binding.install(app)
     authentication.install(app)
     authorization_check.install(app, strict=settings.strict_authorization)
 
     app.register_blueprint(health.blueprint)
     api = documentation.build_api(app)
-    for blueprint in (version.blueprint, lifecycle.blueprint, power.blueprint):
-        api.register_blueprint(blueprint)
+    for views in (version, lifecycle, power, console, ssh_key, snapshot, provider_create_gates):
+        api.register_blueprint(views.blueprint)
     documentation.publish(app, api)
 
     app.wsgi_app = RequestScope(app.wsgi_app, settings.request_deadline)  # type: ignore[method-assign]

@@ -22,7 +22,7 @@ def not_required(view: View) -> View:
 
 
 def install(app: Flask) -> None:
-    """Authenticate the application's requests."""
+    """Authenticate the application's requests, those that ``binding`` let pass."""
     app.before_request(_authenticate)
 
 
@@ -38,10 +38,6 @@ def subject() -> str | None:
 
 
 def _authenticate() -> None:
-    # An unknown path, a wrong method and a malformed ID are told to anybody. Flask itself raises this only after all
-    # functions like this one have run.
-    if request.routing_exception is not None:
-        raise request.routing_exception
     view = current_app.view_functions[cast(str, request.endpoint)]
     if request.method == "OPTIONS":
         # Flask itself answers with the path's methods, which is nothing to guard.

@@ -9,7 +9,9 @@ from typing import Any, TypeVar, cast
 from flask_smorest import Blueprint
 from marshmallow import Schema
 
+from server_api.http import query
 from server_api.http.parsing import RequestParser
+from server_api.http.path_parameters import described
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -46,12 +48,30 @@ class ApiBlueprint(Blueprint):  # type: ignore[misc]  # flask-smorest ships no t
         self.url_value_preprocessor(_rename_path_parameters)
 
     def route(self, rule: str, **options: Any) -> Callable[[View], View]:
-        """Serve a view at a path. Decorates it."""
-        return cast(Callable[[View], View], super().route(rule, **options))
+        """Serve a view at a path. Decorates it.
 
-    def arguments(self, schema: type[Schema], **options: Any) -> Callable[[View], View]:
-        """Parse body or query by a schema and hand the result to a view. Decorates it."""
-        return cast(Callable[[View], View], super().arguments(schema, **options))
+        The operation is called after the view in the document, so a view's name is part of the API.
+        """
+        route = super().route(rule, parameters=described(rule), **options)
+
+        def decorate(view: View) -> View:
+            return cast(View, route(self.doc(operationId=_camel_case(view.__name__))(view)))
+
+        return decorate
+
+    def arguments(
+        self, schema: type[Schema], *, location: str = "json", typed: bool = False, **options: Any
+    ) -> Callable[[View], View]:
+        """Parse body or query by a schema and hand the result to a view. Decorates it.
+
+        ``typed`` is for query parameters that are more than text: they are checked before authentication already.
+        """
+        parsed = cast(Callable[[View], View], super().arguments(schema, location=location, **options))
+
+        def decorate(view: View) -> View:
+            return query.takes(parsed(view), schema, typed=typed) if location == "query" else parsed(view)
+
+        return decorate
 
     def response(
         self, status: int, schema: type[Schema] | Schema | None = None, **options: Any
@@ -79,6 +99,10 @@ class ApiBlueprint(Blueprint):  # type: ignore[misc]  # flask-smorest ships no t
         doc = Blueprint._prepare_response_doc(doc, doc_info, **options)
         doc["responses"] = dict(sorted(doc["responses"].items()))
         return doc
+
+
+def _camel_case(name: str) -> str:
+    return re.sub("_([a-z])", lambda match: match[1].upper(), name)
 
 
 def _rename_path_parameters(_endpoint: str | None, values: dict[str, Any] | None) -> None:

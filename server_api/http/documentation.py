@@ -26,10 +26,11 @@ from server_api.http.version import semantic_version
 # The bundled Swagger UI reads OpenAPI 3.0 and not yet 3.1.
 OPENAPI_VERSION = "3.0.3"
 
-_DESCRIPTION = """The life of compute servers in a cloud region: creating, reading, updating and deleting them, and
-their power.
+_DESCRIPTION = """The life of compute servers in a cloud region: creating, reading, updating and deleting them, their
+power, their consoles, and images made of them.
 
-Every request needs a bearer token. Every error has the same body; quote its `trace_id` when you report one.
+Every request needs a bearer token. Unknown members of a body are ignored, so that what was read can be written back;
+unknown query parameters are refused. Every error has the same body; quote its `trace_id` when you report one.
 """
 
 _CONTENT_SECURITY_POLICY = "; ".join(

@@ -44,8 +44,16 @@ class RequestParser(FlaskParser):
             raise BadParameter("body", "not valid JSON") from None
 
     def load_querystring(self, req: Request, schema: marshmallow.Schema) -> Any:
-        """Return the query parameters for the schema. Raises BadParameter when one cannot be decoded."""
+        """Return the query parameters for the schema.
+
+        Raises BadParameter when one cannot be decoded, or is given more often than it can be heeded.
+        """
         _require_text(req.args)
+        for name, field in schema.load_fields.items():
+            key = field.data_key or name
+            # webargs would take one of them in silence (B-51).
+            if not isinstance(field, marshmallow.fields.List) and len(req.args.getlist(key)) > 1:
+                raise BadParameter(f"query parameter {key}", "given more than once")
         return super().load_querystring(req, schema)
 
     def handle_error(

@@ -7,12 +7,23 @@ from werkzeug.routing import BaseConverter
 from server_api.http.errors import BadParameter
 from server_api.http.identifiers import canonical_uuid
 
+DESCRIPTIONS = {"serverID": "The server's ID, in any of the textual forms of a UUID."}
+
+
+def described(rule: str) -> list[dict[str, str]]:
+    """Return what the OpenAPI document says of the parameters in a route's rule."""
+    return [
+        {"in": "path", "name": name, "description": description}
+        for name, description in DESCRIPTIONS.items()
+        if f":{name}>" in rule
+    ]
+
 
 class ServerIDConverter(BaseConverter):
     """The ID of a server.
 
     It matches any segment, so that a malformed ID is answered 400 and not, as a route that does not match would be,
-    404. Flask keeps the exception as the request's routing exception; ``authentication`` raises it first of all.
+    404. Flask keeps the exception as the request's routing exception; ``binding`` raises it first of all.
     """
 
     regex = "[^/]+"

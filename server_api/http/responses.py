@@ -10,6 +10,9 @@ from flask import Response
 # Times are UTC already and told to the second (contract section 0).
 _OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_OMIT_MICROSECONDS
 
+NO_STORE = {"Cache-Control": "no-store"}
+"""Header of an answer that holds a secret, or is true for a moment only."""
+
 
 def json(status: int, body: Any, headers: dict[str, str] | None = None) -> Response:
     """Return a response with a JSON body; ``datetime`` values are written as RFC 3339."""

@@ -9,8 +9,12 @@ from typing import cast
 from flask import Flask, current_app
 
 from server_api.access.authentication import Authenticator
+from server_api.servers.console import Console
 from server_api.servers.lifecycle import Lifecycle
 from server_api.servers.power import Power
+from server_api.servers.provider_create_gates import ProviderCreateGates
+from server_api.servers.snapshots import Snapshots
+from server_api.servers.ssh_key import SSHKeys
 
 _EXTENSION = "server-api"
 
@@ -24,6 +28,10 @@ class Services:
 
     lifecycle: Lifecycle
     power: Power
+    console: Console
+    ssh_keys: SSHKeys
+    snapshots: Snapshots
+    provider_create_gates: ProviderCreateGates
     authenticator: Authenticator
     readiness: Callable[[], None]
 

@@ -16,12 +16,17 @@ from server_api.access.token_file import TokenFile, digest
 from server_api.http.application import build_app
 from server_api.http.services import Services
 from server_api.sandbox.kubernetes import EmbeddedKubernetes
+from server_api.servers.console import Console
 from server_api.servers.lifecycle import Lifecycle
 from server_api.servers.power import Power
+from server_api.servers.provider_create_gates import ProviderCreateGates
+from server_api.servers.snapshots import Snapshots
+from server_api.servers.ssh_key import SSHKeys
 from server_api.settings import Settings
 from server_api.store import kinds, migration
 from server_api.store.client import KubernetesClient
 from server_api.store.connection import configuration_source
+from server_api.store.credentials import KubernetesCredentials
 from server_api.store.directory import KubernetesDirectory
 from server_api.store.servers import KubernetesServerStore
 from tests.api.openapi import Document
@@ -125,6 +130,10 @@ def services(world: World, settings: Settings, clock: FixedClock) -> Services:
     return Services(
         lifecycle=Lifecycle(servers, directory, world.cloud, clock),
         power=Power(servers, directory, world.cloud),
+        console=Console(servers, directory, world.cloud),
+        ssh_keys=SSHKeys(servers, directory, KubernetesCredentials(world.client, NAMESPACE)),
+        snapshots=Snapshots(servers, directory, world.cloud),
+        provider_create_gates=ProviderCreateGates(servers, clock),
         authenticator=TokenFile(settings.tokens_file),
         readiness=world.client.ping,
     )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from flask import Flask
+from flask.testing import FlaskClient
 
 from server_api.servers.cloud_model import Image, ImageState
 from server_api.servers.ports import Missing
@@ -26,6 +29,7 @@ from tests.api.world import (
     PEOPLE,
     PROJECT,
     REGION,
+    SECOND_IMAGE,
     SECOND_NETWORK,
     SECURITY_GROUP,
     World,
@@ -34,9 +38,18 @@ from tests.api.world import (
 
 SERVERS = "/api/v2/servers"
 CLOUD_CONFIG = "I2Nsb3VkLWNvbmZpZwpwYWNrYWdlczogW25naW54XQo="
+GZIP = gzip.compress(b"#cloud-config\n")
+MULTIPART = (
+    b'Content-Type: multipart/mixed; boundary="x"\nMIME-Version: 1.0\n\n'
+    b"--x\nContent-Type: text/x-shellscript\n\n#!/bin/sh\n--x--\n"
+)
 
 
-def test_c01_minimal_create(user: Api) -> None:
+def encoded(payload: bytes) -> str:
+    return base64.b64encode(payload).decode()
+
+
+def test_c01_c09_minimal_create_with_rights_in_the_project_alone(user: Api) -> None:
     response = user.post(SERVERS, create_body())
     assert response.status_code == 201
     body = response.get_json()
@@ -71,12 +84,11 @@ def test_everything_sent_is_read_back(user: Api) -> None:
     assert body["spec"]["userData"] == CLOUD_CONFIG
 
 
-def test_what_was_read_can_be_put(user: Api) -> None:
-    server_id = user.create(create_body(userData=CLOUD_CONFIG, networking={"publicIP": True}))
-    body = user.get(f"{SERVERS}/{server_id}").get_json()
-    response = user.put(f"{SERVERS}/{server_id}", body)
-    assert response.status_code == 202
-    assert response.get_json()["spec"] == body["spec"]
+def test_c02_creator_is_the_subject_and_scope_is_the_networks(client: FlaskClient, world: World) -> None:
+    """The subject of a token; that of a certificate comes with service callers."""
+    metadata = Api(client, "OPERATOR").post(SERVERS, create_body()).get_json()["metadata"]
+    assert metadata["createdBy"] == PEOPLE["OPERATOR"].subject
+    assert (metadata["organizationId"], metadata["projectId"]) == (ORGANIZATION, PROJECT)
 
 
 def test_c03_network_absent(user: Api) -> None:
@@ -139,6 +151,62 @@ def test_c15_certificate_authority_is_echoed(user: Api) -> None:
     assert (status["sshCertificateAuthorityId"], status["sshInjection"]) == (AUTHORITY, "ca")
 
 
+def test_c16_certificate_authority_and_multipart(user: Api) -> None:
+    body = user.post(SERVERS, create_body(sshCertificateAuthorityId=AUTHORITY, userData=encoded(MULTIPART))).get_json()
+    assert body["spec"]["userData"] == encoded(MULTIPART)
+    assert body["status"]["sshInjection"] == "ca"
+
+
+def test_c17_certificate_authority_and_unknown_text(user: Api) -> None:
+    response = user.post(SERVERS, create_body(sshCertificateAuthorityId=AUTHORITY, userData=encoded(b"echo hello")))
+    assert "recognized cloud-init format" in assert_error(response, 422, "unprocessable_content")
+
+
+def test_c18_certificate_authority_and_gzip(user: Api) -> None:
+    response = user.post(SERVERS, create_body(sshCertificateAuthorityId=AUTHORITY, userData=encoded(GZIP)))
+    assert "gzip" in assert_error(response, 422, "unprocessable_content")
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        pytest.param(GZIP, id="c19"),
+        pytest.param(b"#!/bin/sh\necho hello\n", id="c20-script"),
+        pytest.param(b"#cloud-config\r\npackages: [nginx]\r\n", id="c20-cloud-config"),
+        pytest.param(MULTIPART, id="c20-multipart"),
+    ],
+)
+def test_c19_c20_user_data_is_stored_byte_by_byte(user: Api, world: World, payload: bytes) -> None:
+    server_id = user.create(create_body(userData=encoded(payload)))
+    assert world.stored(server_id).spec.user_data == payload
+    assert user.get(f"{SERVERS}/{server_id}").get_json()["spec"]["userData"] == encoded(payload)
+
+
+@pytest.mark.parametrize(
+    ("payload", "reason"),
+    [
+        pytest.param(b"echo hello", "unsupported userData format", id="c21"),
+        pytest.param(b"Content-Type: multipart/mixed\n\n--x\n\n--x--\n", "boundary missing", id="no-boundary"),
+        pytest.param(MULTIPART.removesuffix(b"--\n"), "unable to parse multipart userData", id="not-closed"),
+    ],
+)
+def test_c21_user_data_that_cloud_init_would_not_know(user: Api, payload: bytes, reason: str) -> None:
+    description = assert_error(user.post(SERVERS, create_body(userData=encoded(payload))), 422, "unprocessable_content")
+    assert description.startswith("/spec/userData: ")
+    assert "cloud-init" in description
+    assert reason in description
+    assert "hello" not in description
+
+
+def test_user_data_that_the_cloud_would_not_take(user: Api) -> None:
+    largest = b"#!" + b"x" * 49_147
+    user.create(create_body(userData=encoded(largest)))
+    response = user.post(SERVERS, create_body("web-1", userData=encoded(largest + b"xxx")))
+    assert "65535" in assert_error(response, 422, "unprocessable_content")
+    response = user.post(SERVERS, create_body("web-2", userData=encoded(largest), sshCertificateAuthorityId=AUTHORITY))
+    assert_error(response, 422, "unprocessable_content")
+
+
 def test_c22_unknown_security_group(user: Api) -> None:
     response = user.post(SERVERS, create_body(networking={"securityGroups": [SECURITY_GROUP, NOWHERE]}))
     assert "/spec/networking/securityGroups/1" in assert_error(response, 404, "not_found")
@@ -165,14 +233,72 @@ def test_c25_c26_c27_ssh_mode_against_certificate_authority(user: Api, spec: dic
     assert_error(user.post(SERVERS, create_body(**spec)), 422, "unprocessable_content")
 
 
+@pytest.mark.parametrize("spec", [{"sshInjection": "none"}, {"sshCertificateAuthorityId": AUTHORITY}])
+def test_pinned_placement_is_refused_for_now(user: Api, spec: dict[str, Any]) -> None:
+    response = user.post(SERVERS, create_body(infrastructureRef="host-1", **spec))
+    assert "not available yet" in assert_error(response, 422, "unprocessable_content")
+
+
+def test_c31_flavor_that_only_pinned_servers_may_have(user: Api, world: World) -> None:
+    world.flavor(NOWHERE, pinned_only=True)
+    response = user.post(SERVERS, create_body(flavorId=NOWHERE))
+    assert "requires infrastructureRef" in assert_error(response, 422, "unprocessable_content")
+
+
 def test_c33_flavor_not_offered(user: Api) -> None:
     response = user.post(SERVERS, create_body(flavorId=NOWHERE))
     assert "no longer offered" in assert_error(response, 422, "unprocessable_content")
 
 
+@pytest.mark.parametrize("state", [ImageState.PENDING, ImageState.CREATING, ImageState.FAILED])
+def test_c34_image_that_is_not_ready(user: Api, world: World, state: ImageState) -> None:
+    world.image(SECOND_IMAGE, state=state)
+    response = user.post(SERVERS, create_body(imageId=SECOND_IMAGE))
+    assert "image is not ready" in assert_error(response, 422, "unprocessable_content")
+
+
 @pytest.mark.parametrize("image", [NOWHERE, FOREIGN_IMAGE])
 def test_c35_image_unknown_or_of_another_organization(user: Api, image: str) -> None:
     assert_error(user.post(SERVERS, create_body(imageId=image)), 404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("image", "flavor", "reason"),
+    [
+        pytest.param({"architecture": "aarch64"}, {}, "architecture is not compatible", id="c36"),
+        pytest.param({"architecture": "weird"}, {}, "architecture is not compatible", id="b15"),
+        pytest.param({"size_gib": 80}, {"disk_gb": 40}, "disk is too small", id="c38"),
+        pytest.param({"virtualization": "baremetal"}, {}, "virtualization is not compatible", id="c39"),
+        pytest.param({}, {"baremetal": True}, "virtualization is not compatible", id="c39-reverse"),
+        pytest.param({"virtualization": "paravirtualized"}, {}, "virtualization type is not recognized", id="c41"),
+    ],
+)
+def test_c36_c38_c39_c41_b12_image_that_does_not_fit_the_flavor(
+    user: Api, world: World, image: dict[str, Any], flavor: dict[str, Any], reason: str
+) -> None:
+    world.image(SECOND_IMAGE, **image)
+    world.flavor(NOWHERE, **flavor)
+    response = user.post(SERVERS, create_body(imageId=SECOND_IMAGE, flavorId=NOWHERE))
+    assert reason in assert_error(response, 422, "unprocessable_content")
+    assert "tenancy" not in world.cloud.calls
+
+
+@pytest.mark.parametrize(
+    ("image", "flavor"),
+    [
+        pytest.param({"architecture": None}, {}, id="c37-image"),
+        pytest.param({"architecture": "aarch64"}, {"architecture": None}, id="c37-flavor"),
+        pytest.param({"virtualization": None}, {}, id="c40"),
+        pytest.param({"virtualization": "any"}, {"baremetal": True}, id="any"),
+        pytest.param({"size_gib": 80}, {"disk_gb": None}, id="no-disk-data"),
+    ],
+)
+def test_c37_c40_absent_metadata_is_no_obstacle(
+    user: Api, world: World, image: dict[str, Any], flavor: dict[str, Any]
+) -> None:
+    world.image(SECOND_IMAGE, **image)
+    world.flavor(NOWHERE, **flavor)
+    user.create(create_body(imageId=SECOND_IMAGE, flavorId=NOWHERE))
 
 
 def test_image_of_the_own_organization(user: Api, world: World) -> None:

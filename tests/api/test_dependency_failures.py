@@ -17,7 +17,7 @@ from server_api.servers.lifecycle import Lifecycle
 from server_api.settings import Settings
 from tests.api.conftest import Api, checked_client
 from tests.api.errors import assert_error
-from tests.api.world import NOWHERE, PEOPLE, World, create_body
+from tests.api.world import IMAGE, NOWHERE, PEOPLE, World, create_body, update_body
 
 SERVERS = "/api/v2/servers"
 
@@ -41,6 +41,60 @@ def test_b37_cloud_fails_a_create(
     assert "10.0.0.1" not in assert_error(response, status, "server_error")
     assert response.headers["Retry-After"] == "120"
     assert user.get(SERVERS).get_json() == []
+
+
+VERBS = {
+    "start": ("POST", "start", None),
+    "stop": ("POST", "stop", None),
+    "softreboot": ("POST", "soft_reboot", None),
+    "hardreboot": ("POST", "hard_reboot", None),
+    "consoleoutput": ("GET", "console_output", None),
+    "consolesessions": ("GET", "console_url", None),
+    "snapshot": ("POST", "create_image", {"metadata": {"name": "s"}, "spec": {}}),
+}
+"""The verbs that ask the cloud for something: their HTTP method, what they ask for, and their body."""
+
+VERB_FAILURES = [
+    (ports.Missing, 404, "not_found"),
+    (ports.StateConflict, 400, "invalid_request"),
+    (ports.Unavailable, 502, "server_error"),
+    (ports.TimedOut, 504, "server_error"),
+    (ports.Denied, 502, "server_error"),
+    (ports.Refused, 502, "server_error"),
+    (ports.Ambiguous, 502, "server_error"),
+]
+
+
+def test_b37_cloud_fails_a_verb(admin: Api, world: World) -> None:
+    server_id = admin.create(create_body())
+    world.cloud.hold(server_id, "web-0")
+    for verb, (method, asked, body) in VERBS.items():
+        for failure, status, code in VERB_FAILURES:
+            world.cloud.fail(asked, failure("nova", "https://10.0.0.1 said no"))
+            response = admin.request(method, f"{SERVERS}/{server_id}/{verb}", json=body)
+            assert "10.0.0.1" not in assert_error(response, status, code), (verb, failure)
+
+
+@pytest.mark.parametrize("asked", ["tenancy", "find", "catalogue", "images", "publish"])
+def test_b37_cloud_fails_on_the_way_to_a_verb(admin: Api, world: World, asked: str) -> None:
+    server_id = admin.create(create_body())
+    world.cloud.hold(server_id, "web-0")
+    for failure, status in FAILURES:
+        world.cloud.fail(asked, failure("glance", "https://10.0.0.1 said no"))
+        for verb, (method, _, body) in VERBS.items():
+            if asked in {"tenancy", "find"} or verb == "snapshot":
+                response = admin.request(method, f"{SERVERS}/{server_id}/{verb}", json=body)
+                assert "10.0.0.1" not in assert_error(response, status, "server_error"), (verb, failure)
+
+
+@pytest.mark.parametrize("asked", ["catalogue", "images"])
+def test_b37_cloud_fails_the_check_of_another_image(user: Api, world: World, asked: str) -> None:
+    server_id = user.create(create_body())
+    for failure, status in FAILURES[:4]:
+        world.cloud.fail(asked, failure("glance", "https://10.0.0.1 said no"))
+        response = user.put(f"{SERVERS}/{server_id}", update_body(imageId=NOWHERE))
+        assert "10.0.0.1" not in assert_error(response, status, "server_error")
+    assert user.get(f"{SERVERS}/{server_id}").get_json()["spec"]["imageId"] == IMAGE
 
 
 @pytest.mark.parametrize("value", ["7\r\nX-Evil: 1", "x" * 100, "<b>"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import logging
@@ -11,6 +12,7 @@ from dataclasses import replace
 import pytest
 import structlog
 from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
 
 from server_api import logs
 from server_api.http import draining
@@ -20,10 +22,24 @@ from server_api.servers.ports import Unavailable
 from server_api.settings import Settings
 from tests.api.conftest import Api
 from tests.api.errors import assert_error
-from tests.api.world import NOWHERE, PEOPLE, World, create_body
+from tests.api.world import NOWHERE, PEOPLE, World, create_body, update_body
+from tests.doubles.cloud import CONSOLE_URL, ComputeDouble
 
 SERVERS = "/api/v2/servers"
 USER_DATA = "I2Nsb3VkLWNvbmZpZwpwYXNzd29yZDogaHVudGVyMgo="
+
+
+MARKERS = {
+    "user data": "marker-of-the-user-data",
+    "private key": "-----BEGIN marker-of-the-private-key",
+    "console": "marker-of-the-console-output",
+    "message": "marker-of-the-message",
+    "tag": "marker-of-the-tag",
+}
+
+
+def b64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
 
 
 @pytest.fixture
@@ -92,15 +108,16 @@ def lines(log: io.StringIO) -> list[dict[str, object]]:
 
 def test_one_line_per_request(user: Api, log: io.StringIO) -> None:
     trace = "4bf92f3577b34da6a3ce929d0e0e4736"
-    user.get(f"{SERVERS}/{NOWHERE}?x=secret", headers={"traceparent": f"00-{trace}-00f067aa0ba902b7-01"})
+    headers = {"traceparent": f"00-{trace}-00f067aa0ba902b7-01"}
+    user.get(f"{SERVERS}/{NOWHERE}/consoleoutput?length=54321", headers=headers)
     [line] = [line for line in lines(log) if line["event"] == "request"]
     assert line["method"] == "GET"
-    assert line["route"] == "/api/v2/servers/<server_id:serverID>"
+    assert line["route"] == "/api/v2/servers/<server_id:serverID>/consoleoutput"
     assert line["status"] == 404
     assert line["subject"] == PEOPLE["USER"].subject
     assert line["trace_id"] == trace
     assert isinstance(line["duration_ms"], float)
-    assert "secret" not in str(line)
+    assert "54321" not in str(line)
 
 
 def test_b74_nothing_secret_is_logged(user: Api, world: World, log: io.StringIO) -> None:
@@ -114,6 +131,66 @@ def test_b74_nothing_secret_is_logged(user: Api, world: World, log: io.StringIO)
     assert "unexpected failure" in output
     for secret in (USER_DATA, "hunter2", f"{PEOPLE['USER'].token}-token", f"Bearer {PEOPLE['USER'].token}"):
         assert secret not in output
+
+
+def every_use(api: Api, server_id: str) -> list[TestResponse]:
+    """Call everything there is for one server, in a way that succeeds when nothing fails."""
+    one = f"{SERVERS}/{server_id}"
+    snapshot = {"metadata": {"name": "s", "tags": [{"name": "t", "value": MARKERS["tag"]}]}, "spec": {}}
+    action = {"conditionType": "gate", "reason": "Ready", "message": MARKERS["message"]}
+    return [
+        api.get(SERVERS),
+        api.get(one),
+        api.put(one, update_body(userData=b64(MARKERS["user data"] + "changed"))),
+        *(api.post(f"{one}/{verb}") for verb in ("start", "stop", "softreboot", "hardreboot")),
+        *(api.get(f"{one}/{verb}") for verb in ("sshkey", "consoleoutput", "consolesessions")),
+        api.post(f"{one}/snapshot", snapshot),
+        api.post(f"{one}/provider-create-gates", action),
+        api.delete(one),
+    ]
+
+
+def test_b74_no_endpoint_logs_a_secret_or_tells_it_in_an_error(
+    admin: Api, other: Api, world: World, log: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ComputeDouble, "console_output", lambda *_arguments: MARKERS["console"])
+    world.key_pair(MARKERS["private key"])
+    body = create_body(
+        userData=b64("#!/bin/sh\n" + MARKERS["user data"]), providerCreateGates=[{"conditionType": "gate"}]
+    )
+    server_id = admin.create(body)
+    world.patch(server_id, metadata={"finalizers": ["unikorn"]})
+    world.cloud.hold(server_id, "web-0")
+    errors = every_use(other, server_id)[1:]
+    assert {response.status_code for response in errors} == {403}
+    fine = every_use(admin, server_id)
+    assert [r.status_code for r in fine if r.status_code >= 400] == [422]  # The user data of the update.
+    answered = "".join(response.text for response in fine)
+    assert all(MARKERS[what] in answered for what in ("private key", "console", "tag"))
+    for method in ("start", "stop", "soft_reboot", "hard_reboot", "console_output", "console_url", "create_image"):
+        world.cloud.fail(method, Unavailable("nova", "500 Internal Server Error"))
+    errors += [response for response in every_use(admin, server_id) if response.status_code >= 400]
+    world.cloud.fail("find", RuntimeError("out of order"))
+    errors += [response for response in every_use(admin, server_id) if response.status_code >= 500]
+    told = log.getvalue() + "".join(response.text for response in errors)
+    assert "unexpected failure" in told
+    assert "a dependency failed" in told
+    for what, marker in MARKERS.items():
+        assert marker not in told, what
+        assert b64(marker)[:-4] not in told, what
+    assert f"Bearer {PEOPLE['ADMIN'].token}" not in told
+    assert CONSOLE_URL not in told
+
+
+def test_satisfied_gate_leaves_a_line_without_its_message(admin: Api, log: io.StringIO) -> None:
+    server_id = admin.create(create_body(providerCreateGates=[{"conditionType": "gate"}]))
+    action = {"conditionType": "gate", "reason": "Ready", "message": MARKERS["message"]}
+    admin.post(f"{SERVERS}/{server_id}/provider-create-gates", action)
+    admin.post(f"{SERVERS}/{server_id}/provider-create-gates", action | {"conditionType": "unknown"})
+    [line] = [line for line in lines(log) if line["event"] == "provider-create gate satisfied"]
+    assert (line["server_id"], line["condition_type"]) == (server_id, "gate")
+    assert (line["actor"], line["reason"]) == (PEOPLE["ADMIN"].subject, "Ready")
+    assert MARKERS["message"] not in log.getvalue()
 
 
 def test_unchecked_answers_are_an_alarm_in_production(services: Services, settings: Settings, log: io.StringIO) -> None:

@@ -90,7 +90,7 @@ def test_r04_observed_values_are_shown(user: Api, world: World, server_id: str) 
         pytest.param("Invented", None, "provisioning", id="unknown-reason"),
     ],
 )
-def test_r05_to_r08_provisioning_status(
+def test_r05_r06_r07_r08_provisioning_status(
     user: Api, world: World, server_id: str, reason: str, rebuild: str | None, expected: str
 ) -> None:
     marker = {"rebuild": {"targetImageID": IMAGE, "state": rebuild}} if rebuild else {}
@@ -194,24 +194,13 @@ def test_r20_no_phase_no_power_state(user: Api, server_id: str) -> None:
     assert "powerState" not in user.get(f"{SERVERS}/{server_id}").get_json()["status"]
 
 
-def bare_server(world: World, spec: dict[str, Any]) -> None:
-    """Store a server as an older version, or somebody's hand, may have left it."""
-    its_labels = {
-        labels.ORGANIZATION: ORGANIZATION,
-        labels.PROJECT: PROJECT,
-        labels.REGION_ID: REGION,
-        labels.API_VERSION: "2",
-    }
-    world.add(kinds.SERVER, NOWHERE, its_labels, {"networks": [{"id": NETWORK}], "flavorID": FLAVOR} | spec)
-
-
 def test_r21_legacy_server_with_certificate_authority(user: Api, world: World) -> None:
-    bare_server(world, {"image": {"id": IMAGE}, "sshCertificateAuthorityID": AUTHORITY})
+    world.bare_server(NOWHERE, sshCertificateAuthorityID=AUTHORITY)
     assert user.get(f"{SERVERS}/{NOWHERE}").get_json()["status"]["sshInjection"] == "ca"
 
 
 def test_b41_server_with_hardly_anything(user: Api, world: World) -> None:
-    bare_server(world, {"image": {"id": IMAGE}})
+    world.bare_server(NOWHERE)
     body = user.get(f"{SERVERS}/{NOWHERE}").get_json()
     assert body["spec"] == {"flavorId": FLAVOR, "imageId": IMAGE}
     assert body["status"]["sshInjection"] == "identityKeypair"

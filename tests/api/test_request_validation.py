@@ -193,6 +193,26 @@ def test_b48_unknown_query_parameter(user: Api, name: str) -> None:
         assert name[:60] in description
 
 
+@pytest.mark.parametrize("name", ["x", "tag", "Length", "x" * 5000, "%00", ""])
+def test_b48_operations_without_query_parameters_refuse_any(user: Api, world: World, name: str) -> None:
+    server_id = user.create(create_body())
+    world.cloud.hold(server_id, "web-0")
+    world.cloud.calls.clear()
+    one = f"{SERVERS}/{server_id}"
+    operations = [("POST", SERVERS), ("GET", one), ("PUT", one), ("DELETE", one)]
+    operations += [("POST", f"{one}/{verb}") for verb in ("start", "stop", "softreboot", "hardreboot")]
+    operations += [("POST", f"{one}/{verb}") for verb in ("snapshot", "provider-create-gates")]
+    operations += [("GET", f"{one}/{verb}") for verb in ("sshkey", "consolesessions")]
+    for method, path in operations:
+        description = assert_error(user.request(method, f"{path}?{name}=1"), 400, "invalid_request")
+        assert "query" in description
+        assert len(description) < 200
+        if name.isalpha():
+            assert name[:60] in description
+    assert world.cloud.calls == []
+    assert user.get(one).get_json()["metadata"]["provisioningStatus"] == "pending"
+
+
 @pytest.mark.parametrize("name", ["organizationID", "projectID", "regionID", "networkID"])
 @pytest.mark.parametrize("value", ["", "a b", "a,b", "-a", "a" * 64, "%00", "%ff", "é", "a%0A"])
 def test_query_id_that_no_label_can_have(user: Api, name: str, value: str) -> None:
@@ -201,6 +221,8 @@ def test_query_id_that_no_label_can_have(user: Api, name: str, value: str) -> No
 
 def test_parameters_are_checked_after_authentication(client: Any) -> None:
     assert_error(client.get(f"{SERVERS}?limit=1"), 401, "access_denied")
+    assert_error(client.get(f"{SERVERS}/{NETWORK}?x=1"), 401, "access_denied")
+    assert_error(client.post(f"{SERVERS}?x=1"), 401, "access_denied")
 
 
 def test_b72_largest_user_data_survives(user: Api) -> None:

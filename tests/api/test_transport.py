@@ -23,7 +23,23 @@ from tests.api.world import NOWHERE, PEOPLE, World, create_body
 
 SERVERS = "/api/v2/servers"
 ONE = f"{SERVERS}/{NOWHERE}"
+BODIES = (("POST", SERVERS), ("PUT", ONE), ("POST", f"{ONE}/snapshot"), ("POST", f"{ONE}/provider-create-gates"))
+"""The operations that take a body."""
+
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+
+def every_operation(client: FlaskClient, server_id: str = NOWHERE) -> list[tuple[str, str]]:
+    """Return method and path of every operation that the document describes."""
+    paths = client.get("/openapi.json").get_json()["paths"]
+    operations = [
+        (method.upper(), template.replace("{serverID}", server_id))
+        for template, methods in paths.items()
+        for method in methods
+        if method != "parameters"
+    ]
+    assert len(operations) >= 15
+    return operations
 
 
 def test_t01_version_needs_credentials(client: FlaskClient) -> None:
@@ -52,7 +68,7 @@ def test_t04_challenge_names_where_to_get_a_token(client: FlaskClient) -> None:
     "header", ["Basic abc", "Bearer", "Bearer ", "Bearer a b", "abc", "Bearer wrong", "", "bearer\twrong"]
 )
 def test_t05_t06_unusable_credentials(client: FlaskClient, header: str) -> None:
-    for method, path in (("GET", SERVERS), ("POST", SERVERS), ("GET", ONE), ("POST", f"{ONE}/start")):
+    for method, path in every_operation(client):
         response = client.open(path, method=method, headers={"Authorization": header})
         assert_error(response, 401, "access_denied")
         assert "WWW-Authenticate" in response.headers
@@ -66,9 +82,10 @@ def test_scheme_is_case_insensitive(client: FlaskClient) -> None:
     "text", ["not-a-uuid", "1", "%00", "%ff", "x" * 300, NOWHERE + "0", "-" * 36, f"%7B{NOWHERE}", "%F0%9F%92%A9"]
 )
 def test_t12_b60_malformed_id_before_authentication(client: FlaskClient, text: str) -> None:
-    for method, suffix in (("GET", ""), ("PUT", ""), ("DELETE", ""), ("POST", "/start")):
-        response = client.open(f"{SERVERS}/{text}{suffix}", method=method)
-        assert "serverID" in assert_error(response, 400, "invalid_request")
+    for method, path in every_operation(client, server_id=text):
+        if text in path:
+            response = client.open(path, method=method)
+            assert "serverID" in assert_error(response, 400, "invalid_request")
 
 
 def test_ids_are_accepted_in_every_textual_form(user: Api) -> None:
@@ -98,6 +115,10 @@ def test_b55_a_path_is_not_redirected(user: Api, path: str) -> None:
         ("PATCH", "/api/version", {"GET", "HEAD", "OPTIONS"}),
         ("BREW", SERVERS, {"GET", "HEAD", "OPTIONS", "POST"}),
         ("POST", "/healthz", {"GET", "HEAD", "OPTIONS"}),
+        ("POST", f"{ONE}/consoleoutput?length=x", {"GET", "HEAD", "OPTIONS"}),
+        ("PUT", f"{ONE}/sshkey", {"GET", "HEAD", "OPTIONS"}),
+        ("GET", f"{ONE}/snapshot", {"POST", "OPTIONS"}),
+        ("GET", f"{ONE}/provider-create-gates", {"POST", "OPTIONS"}),
     ],
 )
 def test_b55_wrong_method_names_the_right_ones(client: FlaskClient, method: str, path: str, allowed: set[str]) -> None:
@@ -142,10 +163,9 @@ def post(user: Api, data: bytes | str, content_type: str | None = "application/j
     "body", ["", " ", "\n", "null", "[]", '"x"', "7", "true", "{", '{"a": NaN}', b"\xff\xfe", "{}{}"]
 )
 def test_t14_b50_body_that_is_no_object(user: Api, body: bytes | str) -> None:
-    server_id = user.create(create_body())
-    assert_error(post(user, body), 400, "invalid_request")
-    response = user.put(f"{SERVERS}/{server_id}", data=body, headers={"Content-Type": "application/json"})
-    assert_error(response, 400, "invalid_request")
+    for method, path in BODIES:
+        response = user.request(method, path, data=body, headers={"Content-Type": "application/json"})
+        assert_error(response, 400, "invalid_request")
 
 
 def test_b50_deeply_nested_body(user: Api) -> None:
@@ -157,7 +177,11 @@ def test_b50_deeply_nested_body(user: Api) -> None:
     ["text/plain", None, "application/x-www-form-urlencoded", "application/json; charset=latin-1", "json"],
 )
 def test_t15_wrong_content_type(user: Api, content_type: str | None) -> None:
-    assert_error(post(user, "{}", content_type), 415, "unsupported_media_type")
+    """Design section 4 wins over the contract's 400."""
+    headers = {"Content-Type": content_type} if content_type else {}
+    for method, path in BODIES:
+        response = user.request(method, path, data="{}", headers=headers)
+        assert_error(response, 415, "unsupported_media_type")
 
 
 @pytest.mark.parametrize(
@@ -208,6 +232,14 @@ def test_t23_t24_trace_of_the_caller_is_kept(client: FlaskClient) -> None:
     response = client.get("/nowhere", headers={"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"})
     assert_error(response, 404, "not_found")
     assert response.get_json()["trace_id"] == TRACE
+
+
+def test_t23_b54_every_error_has_the_envelope(client: FlaskClient, user: Api) -> None:
+    for method, path in every_operation(client):
+        assert_error(client.open(path, method=method), 401, "access_denied")
+        if NOWHERE in path:
+            assert user.request(method, path, json={}).status_code >= 400
+            assert_error(user.request(method, f"{path}/what/ever"), 404, "not_found")
 
 
 @pytest.mark.parametrize(

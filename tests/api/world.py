@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from server_api.servers.cloud_model import Flavor, Image, ImageState
@@ -32,16 +32,20 @@ AUTHORITY = "60000000-0000-4000-8000-000000000001"
 AUTHORITY_OF_SECOND_PROJECT = "60000000-0000-4000-8000-000000000002"
 FLAVOR = "70000000-0000-4000-8000-000000000001"
 IMAGE = "80000000-0000-4000-8000-000000000001"
+SECOND_IMAGE = "80000000-0000-4000-8000-000000000003"
 FOREIGN_IMAGE = "80000000-0000-4000-8000-000000000002"
 NOWHERE = "90000000-0000-4000-8000-000000000009"
 
 SERVERS = "region:servers"
+IMAGES = "region:images"
+GATES = "region:servers:v2/provider-create-gates"
 REFERENCES = ("region:networks:v2", "region:securitygroups:v2", "region:sshcertificateauthorities:v2")
 EVERYTHING = ("create", "read", "update", "delete")
 
 Grants = Mapping[str, tuple[str, ...]]
 _READ_REFERENCES: Grants = dict.fromkeys(REFERENCES, ("read",))
 _USER: Grants = {SERVERS: EVERYTHING, **_READ_REFERENCES}
+_ADMIN: Grants = {**_USER, IMAGES: ("create",), GATES: ("update",)}
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ def in_project(organization: str, project: str, grants: Grants) -> dict[str, Any
 
 PEOPLE = {
     # Everything in the first organization, in whatever project.
-    "ADMIN": Person("admin", {"organizations": [{"id": ORGANIZATION, "endpoints": endpoints(_USER)}]}),
+    "ADMIN": Person("admin", {"organizations": [{"id": ORGANIZATION, "endpoints": endpoints(_ADMIN)}]}),
     "USER": Person("user", in_project(ORGANIZATION, PROJECT, _USER)),
     "READER": Person("reader", in_project(ORGANIZATION, PROJECT, {SERVERS: ("read",), **_READ_REFERENCES})),
     "OTHER": Person("other", in_project(OTHER_ORGANIZATION, OTHER_PROJECT, _USER)),
@@ -83,6 +87,13 @@ PEOPLE = {
     "OPERATOR": Person("operator", {"global": endpoints(_USER)}),
     # All rights on servers and none to read networks.
     "BLIND": Person("blind", in_project(ORGANIZATION, PROJECT, {SERVERS: EVERYTHING})),
+    # One right each, and none to read servers.
+    "IMAGER": Person(
+        "imager", {"organizations": [{"id": ORGANIZATION, "endpoints": endpoints({IMAGES: ("create",)})}]}
+    ),
+    "GATEKEEPER": Person("gatekeeper", in_project(ORGANIZATION, PROJECT, {GATES: ("update",)})),
+    # What a service that satisfies gates needs, and nothing else.
+    "SERVICE": Person("service", in_project(ORGANIZATION, PROJECT, {SERVERS: ("read",), GATES: ("update",)})),
 }
 
 
@@ -132,6 +143,26 @@ class World:
         its_labels = _placed(ORGANIZATION, project) | {labels.API_VERSION: "2"}
         self.add(kinds.SSH_CERTIFICATE_AUTHORITY, id_, its_labels, {"publicKey": "ssh-ed25519 AAAA ca"})
 
+    def key_pair(self, private_key: str) -> None:
+        """Store the cloud credentials of the identity, with that private key."""
+        secrets = {"userID": "u", "password": "hush", "projectID": "p", "sshKeyName": "k"}
+        spec = secrets | {"sshPrivateKey": private_key}
+        self.add(kinds.OPENSTACK_IDENTITY, IDENTITY, _placed(ORGANIZATION, PROJECT), spec)
+
+    def bare_server(self, id_: str, name: str = "some-name", **spec: Any) -> None:
+        """Store a server as an older version, or somebody's hand, may have left it."""
+        its_labels = {
+            labels.NAME: name,
+            labels.ORGANIZATION: ORGANIZATION,
+            labels.PROJECT: PROJECT,
+            labels.REGION_ID: REGION,
+            labels.IDENTITY_ID: IDENTITY,
+            labels.NETWORK_ID: NETWORK,
+            labels.API_VERSION: "2",
+        }
+        whole = {"networks": [{"id": NETWORK}], "flavorID": FLAVOR, "image": {"id": IMAGE}} | spec
+        self.add(kinds.SERVER, id_, its_labels, whole)
+
     def add(self, kind: Kind, id_: str, its_labels: Mapping[str, str], spec: Mapping[str, Any]) -> None:
         """Store an object."""
         body = {
@@ -141,6 +172,20 @@ class World:
             "spec": dict(spec),
         }
         self.client.create(kind, NAMESPACE, body)
+
+    def image(self, id_: str, **changes: Any) -> None:
+        """Offer an image like the seeded one but for some of its fields."""
+        like = next(image for image in self.cloud.offered_images if image.id == IMAGE)
+        self.cloud.offered_images.append(replace(like, id=id_, **changes))
+
+    def flavor(self, id_: str, **changes: Any) -> None:
+        """Offer a flavor like the seeded one but for some of its fields."""
+        like = next(flavor for flavor in self.cloud.offered_flavors if flavor.id == FLAVOR)
+        self.cloud.offered_flavors.append(replace(like, id=id_, **changes))
+
+    def retire(self, flavor_id: str) -> None:
+        """Offer a flavor no longer."""
+        self.cloud.offered_flavors = [flavor for flavor in self.cloud.offered_flavors if flavor.id != flavor_id]
 
     def stored(self, server_id: str) -> Server:
         """Return a server as it is stored."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import inspect
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -20,6 +21,11 @@ class BodySchema(Schema):
         """marshmallow's options."""
 
         unknown = EXCLUDE
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Let the docstring of each schema be its description in the OpenAPI document."""
+        super().__init_subclass__(**arguments)
+        cls.Meta = type("Meta", (cls.Meta,), {"description": inspect.getdoc(cls)})  # type: ignore[assignment, misc]
 
 
 class QuerySchema(Schema):

@@ -55,14 +55,22 @@ class ResourceWriteMetadataSchema(BodySchema):
 class ProvisioningStatusDetailSchema(BodySchema):
     """Why a resource has its provisioning status."""
 
-    reason = fields.String(required=True, validate=validate.OneOf(PROVISIONING_REASONS))
+    reason = fields.String(
+        required=True,
+        validate=validate.OneOf(PROVISIONING_REASONS),
+        metadata={"description": "Why, in one word for programs."},
+    )
     message = fields.String(required=True, metadata={"description": "An explanation for people."})
 
 
 class HealthStatusDetailSchema(BodySchema):
     """Why a resource has its health status."""
 
-    reason = fields.String(required=True, validate=validate.OneOf(HEALTH_REASONS))
+    reason = fields.String(
+        required=True,
+        validate=validate.OneOf(HEALTH_REASONS),
+        metadata={"description": "Why, in one word for programs."},
+    )
     message = fields.String(required=True, metadata={"description": "An explanation for people."})
 
 

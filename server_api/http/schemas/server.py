@@ -6,19 +6,15 @@ from typing import Any
 
 from marshmallow import fields, post_load, validate
 
-from server_api.http.schemas.base import Base64Bytes, BodySchema, FullMatch, Identifier, StrictBoolean
+from server_api.http.schemas.base import Base64Bytes, BodySchema, Identifier, StrictBoolean
 from server_api.http.schemas.metadata import (
     ProjectScopedResourceReadMetadataSchema,
     ResourceWriteMetadataSchema,
 )
+from server_api.http.schemas.provider_create_gate import MAX_GATES, GateSchema
 from server_api.servers.model import Phase, SSHInjection
 from server_api.servers.requests import Networking, ServerCreate, ServerUpdate
 
-GATE_PATTERN = (
-    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
-    r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
-)
-MAX_GATES = 16
 SSH_MODES = tuple(mode.value for mode in SSHInjection)
 
 _NETWORK_ID = "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
@@ -82,17 +78,6 @@ class ServerV2SpecSchema(BodySchema):
     )
 
 
-class GateSchema(BodySchema):
-    """A condition that must be satisfied before the cloud is asked to create the server."""
-
-    condition_type = fields.String(
-        data_key="conditionType",
-        required=True,
-        validate=[validate.Length(min=1, max=316), FullMatch(GATE_PATTERN)],
-        metadata={"description": "The condition's type.", "example": "example.unikorn-cloud.org/pre-create-ready"},
-    )
-
-
 class ServerV2CreateSpecSchema(ServerV2SpecSchema):
     """What a create asks for."""
 
@@ -122,7 +107,10 @@ class ServerV2CreateSpecSchema(ServerV2SpecSchema):
         fields.Nested(GateSchema),
         data_key="providerCreateGates",
         validate=validate.Length(max=MAX_GATES),
-        metadata={"description": "Gates to be satisfied before the server is created. They cannot be changed."},
+        metadata={
+            "description": f"Gates to be satisfied before the cloud is asked for the server: at most {MAX_GATES}, each "
+            "once. They cannot be changed."
+        },
     )
 
 

@@ -9,14 +9,15 @@ from flask import Response
 
 from server_api.http import responses
 from server_api.http.authentication import caller
-from server_api.http.blueprint import ALWAYS, DEPENDENCIES, ApiBlueprint
+from server_api.http.blueprint import ALWAYS, DEPENDENCIES
 from server_api.http.schemas import server as schemas
 from server_api.http.schemas.server_query import ServerQuerySchema
 from server_api.http.services import services
+from server_api.http.v2.blueprint import servers_blueprint
 from server_api.http.v2.rendering import server_document
 from server_api.servers.requests import ServerCreate, ServerQuery, ServerUpdate
 
-blueprint = ApiBlueprint("servers", __name__, url_prefix="/api/v2/servers", description="Compute servers.")
+blueprint = servers_blueprint("servers", __name__, "Compute servers.")
 
 
 @blueprint.route("", methods=["GET"])
@@ -63,8 +64,14 @@ def get_server(server_id: str) -> Response:
 def update_server(request: ServerUpdate, server_id: str) -> Response:
     """Update a server.
 
-    Replaces description, tags, networking and user data; what is left out is cleared. Name and flavor cannot
-    change and must be sent as they are; so must the image, for now. User data is never applied to the running guest.
+    Replaces description, tags, image, networking and user data; what is left out is cleared. Name and flavor cannot
+    change and must be sent as they are. User data is never applied to the running guest, nor by a rebuild.
+
+    **Another image is destructive**: the server's root disk is rebuilt from it and everything on that disk is lost,
+    even if the rebuild fails. ID, addresses, volumes and flavor stay. Until the rebuild has settled the server reads
+    as `provisioning`.
+
+    A body that says what is stored already changes nothing.
     """
     return responses.json(202, server_document(services().lifecycle.update(caller(), server_id, request)))
 

@@ -9,12 +9,13 @@ from flask import Response
 
 from server_api.http import responses
 from server_api.http.authentication import caller
-from server_api.http.blueprint import ALWAYS, DEPENDENCIES, ApiBlueprint
+from server_api.http.blueprint import ALWAYS, DEPENDENCIES
 from server_api.http.services import services
+from server_api.http.v2.blueprint import servers_blueprint
 
 View = TypeVar("View", bound=Callable[..., Any])
 
-blueprint = ApiBlueprint("power", __name__, url_prefix="/api/v2/servers", description="Power of compute servers.")
+blueprint = servers_blueprint("power", __name__, "Power of compute servers.")
 
 
 def _verb(name: str) -> Callable[[View], View]:

@@ -11,6 +11,7 @@ from typing import Any
 from server_api.http.schemas.metadata import HEALTH_REASONS, PROVISIONING_REASONS
 from server_api.servers import derived_status, provider_create_gates, ssh_access
 from server_api.servers.model import Condition, ConditionType, Phase, Server, ServerSpec
+from server_api.servers.source_addresses import masked
 
 _PHASES = frozenset(phase.value for phase in Phase)
 _PROVISIONING_REASONS = frozenset(PROVISIONING_REASONS)
@@ -76,7 +77,8 @@ def _networking(spec: ServerSpec) -> dict[str, Any]:
     if spec.public_ip:
         networking["publicIP"] = True
     if spec.networks and spec.networks[0].allowed_address_pairs:
-        networking["allowedSourceAddresses"] = [pair.cidr for pair in spec.networks[0].allowed_address_pairs]
+        prefixes = (masked(pair.cidr) for pair in spec.networks[0].allowed_address_pairs)
+        networking["allowedSourceAddresses"] = list(dict.fromkeys(prefixes))
     return networking
 
 

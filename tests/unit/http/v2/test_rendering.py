@@ -100,3 +100,9 @@ def test_details_have_only_reasons_that_are_documented() -> None:
 def test_a_server_without_what_each_has_cannot_be_shown(server: Server) -> None:
     with pytest.raises(UnreadableServer, match=SERVER.id):
         server_document(server)
+
+
+def test_prefixes_are_shown_masked_and_once() -> None:
+    pairs = (AddressPair("10.0.0.5/24", "fa:16:3e:00:00:01"), AddressPair("10.0.0.0/24"), AddressPair("10.1.0.0/16"))
+    document = server_document(with_spec(networks=(NetworkAttachment("n", allowed_address_pairs=pairs),)))
+    assert document["spec"]["networking"] == {"allowedSourceAddresses": ["10.0.0.0/24", "10.1.0.0/16"]}
