@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
@@ -14,9 +15,10 @@ from server_api import deadline, trace
 from server_api.controller.metrics import Metrics
 from server_api.controller.transitions import report
 from server_api.servers.finalizers import FINALIZER
-from server_api.servers.model import ConditionType, Server
+from server_api.servers.model import ConditionType, RebuildMarker, Server
 from server_api.servers.outcomes import Outcome, PassResult
 from server_api.servers.ports import Clock, Events, Missing, PortError, ServerStore, StateConflict
+from server_api.servers.rebuild import RebuildState, raised
 
 PASS_SECONDS = 60.0
 """Longest a pass may take, its status write excepted. A healthy one needs a second or two for its ten or so
@@ -26,6 +28,8 @@ not after two."""
 CONFLICT_SECONDS = 0.5
 """Pause after a lost write. The next pass reads from the store itself, so there is no cache to wait for; the pause
 only keeps two writers from running in step."""
+
+_ACCEPTANCE_ATTEMPTS = 5
 
 _log = structlog.get_logger(__name__)
 
@@ -142,12 +146,33 @@ class Reconciler:
         written = server
         if result.status != server.status:
             after = replace(server, status=result.status)
-            written = self.servers.patch_status(server, after)
+            try:
+                written = self.servers.patch_status(server, after)
+            except StateConflict:
+                self._save_acceptance(server, result.status.rebuild)
+                raise
             _log_outcome(server, result)
             report(server, after, self.metrics)
         for event in result.events:
             self.events.record(written, event.type, event.reason, event.message)
         return written
+
+    def _save_acceptance(self, server: Server, marker: RebuildMarker | None) -> None:
+        """Write down on a fresh read that the cloud took a rebuild, which a lost race must not make forgotten.
+
+        The next pass would submit it again, and wipe the disk again, if the cloud has put the old image back since.
+        """
+        if marker is None or marker == server.status.rebuild or marker.state != RebuildState.REBUILDING:
+            return
+        for _ in range(_ACCEPTANCE_ATTEMPTS):
+            fresh = self.servers.get(server.id)
+            standing = fresh.status.rebuild
+            if standing is None or standing.target_image_id != marker.target_image_id:
+                return
+            status = replace(fresh.status, rebuild=raised(standing, RebuildState.REBUILDING))
+            with suppress(StateConflict):
+                self.servers.patch_status(fresh, replace(fresh, status=status))
+                return
 
 
 def _with_finalizers(server: Server, finalizers: tuple[str, ...]) -> Server:

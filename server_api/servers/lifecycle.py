@@ -37,6 +37,10 @@ from server_api.servers.surroundings import Network
 from server_api.servers.user_data_augmentation import augment
 
 
+class _LostRace(Exception):
+    """Somebody wrote between our read and our write. A conflict that the cloud reports is something else."""
+
+
 class Lifecycle:
     """What callers of v2 do with servers.
 
@@ -100,11 +104,11 @@ class Lifecycle:
         """
         try:
             return self._update(caller, server_id, request)
-        except StateConflict:
+        except _LostRace:
             pass
         try:
             return self._update(caller, server_id, request)
-        except StateConflict:
+        except _LostRace:
             raise Conflict("the server was changed by somebody else meanwhile") from None
 
     def delete(self, caller: Caller, server_id: str) -> None:
@@ -183,6 +187,8 @@ class Lifecycle:
         )
         try:
             return self._servers.update(replace(server, metadata=metadata, spec=spec))
+        except StateConflict:
+            raise _LostRace from None
         except Missing:
             raise NotFound("the server does not exist") from None
         except Refused as refusal:
@@ -255,17 +261,18 @@ def _metadata(
 
 def _replaceable(spec: ServerSpec) -> ServerSpec:
     """Return the spec with every way of saying "nothing" written as None, and the SSH mode spelled out."""
-    networks = tuple(
-        replace(network, allowed_address_pairs=network.allowed_address_pairs or None) for network in spec.networks
-    )
     return replace(
         spec,
-        networks=networks,
+        networks=_replaceable_networks(spec.networks),
         security_group_ids=spec.security_group_ids or None,
         public_ip=spec.public_ip or None,
         user_data=spec.user_data or None,
         ssh_injection=ssh_access.resolved_mode(spec),
     )
+
+
+def _replaceable_networks(networks: tuple[NetworkAttachment, ...]) -> tuple[NetworkAttachment, ...]:
+    return tuple(replace(network, allowed_address_pairs=network.allowed_address_pairs or None) for network in networks)
 
 
 def _replaced(stored: ServerSpec, request: ServerUpdate, groups: tuple[str, ...]) -> ServerSpec:
@@ -293,6 +300,8 @@ def _with_pairs(
     if not networks:
         return networks
     stored = networks[0].allowed_address_pairs or ()
+    if list(dict.fromkeys(masked(pair.cidr) for pair in stored)) == [pair.cidr for pair in wanted]:
+        return _replaceable_networks(networks)
     pairs: list[AddressPair] = []
     for pair in wanted:
         pairs.extend([kept for kept in stored if masked(kept.cidr) == pair.cidr] or [pair])

@@ -21,15 +21,17 @@ def offered_flavor(flavors: Sequence[Flavor], flavor_id: str) -> Flavor:
     return flavor
 
 
-def visible_image(images: Sequence[Image], image_id: str, organization_id: str) -> Image:
+def visible_image(
+    images: Sequence[Image], image_id: str, organization_id: str, field: str | None = "spec.imageId"
+) -> Image:
     """Return the image if it is public or the organization's own.
 
-    Raises NotFound otherwise: the image of another organization does not exist for this one.
+    Raises NotFound, naming ``field``, otherwise: the image of another organization does not exist for this one.
     """
     for image in images:
         if image.id == image_id and image.organization_id in (None, "", organization_id):
             return image
-    raise NotFound("the image does not exist", "spec.imageId")
+    raise NotFound("the image does not exist", field)
 
 
 def check_placement(flavor: Flavor, infrastructure_ref: str | None) -> None:

@@ -69,8 +69,10 @@ class ProviderCreateGates:
         self._servers = servers
         self._clock = clock
 
-    def satisfy(self, caller: Caller, server_id: str, action: GateAction) -> None:
+    def satisfy(self, caller: Caller, server_id: str, action: GateAction) -> bool:
         """Record that a gate of the server is satisfied, by the authenticated subject and nobody else.
+
+        Returns whether it was not before.
 
         Raises NotFound, Forbidden, InvalidRequest while the server is being deleted, Unprocessable for a gate it does
         not have, Conflict when others kept writing.
@@ -85,7 +87,7 @@ class ProviderCreateGates:
                 continue
             except Missing:
                 raise NotFound("the server does not exist") from None
-            return
+            return remaining(server.spec, server.status) != remaining(server.spec, status)
         raise Conflict("the server was changed by somebody else meanwhile")
 
     def _permitted(self, caller: Caller, server_id: str) -> Server:

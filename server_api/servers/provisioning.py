@@ -17,6 +17,7 @@ from server_api.servers.ports import (
     Directory,
     PortError,
     References,
+    Refused,
     StateConflict,
     Tenancy,
     Unavailable,
@@ -171,9 +172,16 @@ class _Progress:
             tenancy.compute.rebuild(instance.id, image_id)
         except StateConflict as error:
             raise Stop(Outcome.YIELD, f"the cloud does not take the rebuild yet: {error.detail}") from None
+        except Refused as error:
+            # It will not take it the next time either. Only another image, or a new server, ends this.
+            self._set(replace(self.server.status, rebuild=RebuildMarker(image_id, RebuildState.FAILED)))
+            raise Stop(
+                Outcome.TERMINAL, f"server_rebuild_failed: the cloud refused the rebuild: {error.detail}"
+            ) from None
         except PortError as error:
-            # Whether the cloud took it is seen in the instance by the next pass, before anything is submitted again.
-            raise Stop(Outcome.ERROR, f"the rebuild was not submitted: {error}") from None
+            # It may have been taken all the same: then the next pass sees the instance at work, or with the new image,
+            # and submits nothing.
+            raise Stop(Outcome.ERROR, f"the answer to the rebuild was lost or bad: {error}") from None
         self._set(replace(self.server.status, rebuild=RebuildMarker(image_id, RebuildState.REBUILDING)))
         self._set(rebuild_accepted(self.server.status, self._now))
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from server_api.servers.cloud_model import Image
-from server_api.servers.errors import Forbidden, InvalidRequest, NotFound
+from server_api.servers.errors import Forbidden, InvalidRequest, NotFound, Unprocessable
 from server_api.servers.lookup import instance_of, readable_server, region_of, tenancy_of
 from server_api.servers.model import Server, Tag
 from server_api.servers.offers import visible_image
@@ -24,6 +24,9 @@ from server_api.servers.ports import (
 
 PERMISSION = "region:images"
 TAG_PREFIX = "unikorn:tag:"
+
+MAX_TAG_NAME = 255 - len(TAG_PREFIX)
+"""Characters of a tag's name that fit into the name of a Glance property."""
 
 # What belongs to the image it was copied from, and not to its content.
 _NOT_COPIED = frozenset({"unikorn:digest", "unikorn:identity_id", "unikorn:organization:id"})
@@ -52,14 +55,16 @@ class Snapshots:
         """Begin an image of a server's root disk and return it; it is usually not ready yet.
 
         Needs the right to read the server and to create images in its organization. Raises NotFound, Forbidden,
-        InvalidRequest when the instance's state does not allow it, PortError when the cloud fails.
+        InvalidRequest when the instance's state does not allow it, Unprocessable for a tag's name that is too long,
+        PortError when the cloud fails.
         """
         server = readable_server(self._servers, caller, server_id)
         tenancy = tenancy_of(self._directory, self._cloud, server)
         if not caller.may(PERMISSION, "create", server.metadata.organization_id):
             raise Forbidden("creating images is not allowed in the server's organization")
+        _check_tags(request)
         catalogue = self._cloud.catalogue(region_of(self._directory, server))
-        source = visible_image(catalogue.images(), server.spec.image_id or "", server.metadata.organization_id)
+        source = visible_image(catalogue.images(), server.spec.image_id or "", server.metadata.organization_id, None)
         properties = snapshot_properties(source, server, request)
         image = _publish(tenancy, _create(tenancy, server, request.name, properties), properties)
         catalogue.add_image(image)
@@ -90,10 +95,18 @@ def snapshot_properties(source: Image, server: Server, request: SnapshotCreate) 
     }
 
 
+def _check_tags(request: SnapshotCreate) -> None:
+    for index, tag in enumerate(request.tags):
+        if len(tag.name) > MAX_TAG_NAME:
+            raise Unprocessable(f"longer than {MAX_TAG_NAME} characters", f"metadata.tags[{index}].name")
+
+
 def _create(tenancy: Tenancy, server: Server, name: str, properties: Mapping[str, str]) -> str:
     instance = instance_of(tenancy.compute, server)
+    # Nova takes fewer characters for a property than Glance: tags are set when the image is published.
+    untagged = {name: value for name, value in properties.items() if not name.startswith(TAG_PREFIX)}
     try:
-        return tenancy.compute.create_image(instance.id, name, properties)
+        return tenancy.compute.create_image(instance.id, name, untagged)
     except Missing:
         raise NotFound("the server has no instance in the cloud") from None
     except StateConflict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import encodebytes
 from hashlib import sha256
 
 import yaml
@@ -33,8 +34,16 @@ def _parts(user_data: object) -> list[bytes]:
         case Multipart(parts):
             return list(parts)
         case SinglePart(content_type, payload):
-            return [f"Content-Type: {content_type}\r\n\r\n".encode() + payload]
+            return [_part(content_type, payload)]
     raise TypeError(f"{type(user_data).__name__} has no parts")
+
+
+def _part(content_type: str, payload: bytes) -> bytes:
+    headers = f"Content-Type: {content_type}\r\n"
+    if payload.isascii():
+        return f"{headers}\r\n".encode() + payload
+    # cloud-init reads the message as text, and would mangle every other byte.
+    return f"{headers}Content-Transfer-Encoding: base64\r\n\r\n".encode() + encodebytes(payload)
 
 
 def _multipart(parts: list[bytes]) -> bytes:

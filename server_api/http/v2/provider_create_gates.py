@@ -29,7 +29,7 @@ def satisfy_provider_create_gate(action: GateAction, server_id: str) -> Response
     the cloud is asked for it. Satisfying a gate again replaces reason and message; nothing makes it unsatisfied.
     A gate the server was not created with is refused with 422.
     """
-    services().provider_create_gates.satisfy(caller(), server_id, action)
+    changed = services().provider_create_gates.satisfy(caller(), server_id, action)
     # The message is the caller's free text and may hold anything.
     _log.info(
         "provider-create gate satisfied",
@@ -37,5 +37,6 @@ def satisfy_provider_create_gate(action: GateAction, server_id: str) -> Response
         condition_type=action.condition_type,
         actor=caller().subject,
         reason=action.reason,
+        changed=changed,
     )
     return responses.accepted()

@@ -19,7 +19,7 @@ blueprint = servers_blueprint("snapshots", __name__, "Images made of compute ser
 @blueprint.route("/<server_id:serverID>/snapshot", methods=["POST"])
 @blueprint.arguments(schemas.SnapshotCreateSchema, example=schemas.SNAPSHOT_EXAMPLE)
 @blueprint.response(201, schemas.ImageSchema, description="The new image.", example=schemas.EXAMPLE)
-@blueprint.errors(*ALWAYS, 403, 404, 413, 415, *DEPENDENCIES)
+@blueprint.errors(*ALWAYS, 403, 404, 413, 415, 422, *DEPENDENCIES)
 def create_snapshot(request: SnapshotCreate, server_id: str) -> Response:
     """Make an image of a server.
 

@@ -11,7 +11,7 @@ from server_api.controller.election import LostLeadership
 from server_api.controller.metrics import Metrics
 from server_api.controller.reconciler import BACKING_OFF, NEVER, PASS_SECONDS, SHORTLY, Reconciler, Requeue
 from server_api.servers.conditions import available
-from server_api.servers.model import Phase, Reason, Server, ServerStatus
+from server_api.servers.model import Phase, Reason, RebuildMarker, Server, ServerStatus
 from server_api.servers.outcomes import Outcome, PassEvent, PassResult
 from server_api.servers.ports import EventType, PortError, Refused, Unavailable
 from tests.unit.controller.doubles import (
@@ -199,6 +199,31 @@ def test_a_status_of_a_server_that_changed_meanwhile_is_not_written_and_the_pass
         tried.metrics.registry.get_sample_value("server_api_controller_write_conflicts_total", {"writer": "reconciler"})
         == 1
     )
+
+
+@pytest.mark.parametrize(
+    ("standing", "kept"),
+    [
+        pytest.param(RebuildMarker("new", "Initiated"), RebuildMarker("new", "Rebuilding"), id="the same target"),
+        pytest.param(RebuildMarker("other", "Initiated"), RebuildMarker("other", "Initiated"), id="another target"),
+        pytest.param(None, None, id="none"),
+    ],
+)
+def test_that_the_cloud_took_a_rebuild_survives_a_lost_race(
+    standing: RebuildMarker | None, kept: RebuildMarker | None
+) -> None:
+    tried = bench(finalizers=("unikorn",), rebuild=RebuildMarker("new", "Initiated"))
+
+    def act(server: Server) -> PassResult:
+        meanwhile = replace(server.status, phase=Phase.STOPPING, rebuild=standing)
+        tried.servers.patch_status(server, replace(server, status=meanwhile))
+        accepted = replace(server.status, rebuild=RebuildMarker("new", "Rebuilding"))
+        return PassResult(Outcome.SUCCESS, accepted)
+
+    tried.provisioner.act = act
+    assert tried.reconcile() == SHORTLY
+    status = tried.servers.get("s1").status
+    assert (status.phase, status.rebuild) == (Phase.STOPPING, kept)
 
 
 def test_events_are_recorded_after_the_status() -> None:

@@ -1,12 +1,17 @@
+"""Which changes wake the controller (contract 7.1, K08 to K12)."""
+
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from server_api.controller.triggers import wakes
-from server_api.servers.model import Phase
+from server_api.servers.model import Condition, GateStatus, Phase, RebuildMarker, Server
 from tests.unit.controller.doubles import NOW, a_server
+
+GATES = ("example.org/a", "example.org/b")
 
 
 def test_a_new_server_wakes() -> None:
@@ -28,8 +33,80 @@ def test_what_was_asked_for_changed(change: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"phase": Phase.RUNNING}, {"private_ip": "192.0.2.1"}, {"finalizers": ("unikorn",)}, {}],
-    ids=["phase", "address", "finalizer", "nothing"],
+    [
+        {"phase": Phase.RUNNING},
+        {"private_ip": "192.0.2.1"},
+        {"finalizers": ("unikorn",)},
+        {"conditions": (Condition("Available", "False", "Errored"),)},
+        {"provider_create_failures": 1},
+        {},
+    ],
+    ids=["phase", "address", "finalizer", "condition", "failures", "nothing"],
 )
 def test_our_own_writes_do_not_wake(change: dict[str, Any]) -> None:
     assert not wakes(a_server(), a_server(resource_version="2", **change))
+
+
+def rebuilding(state: str | None, reason: str | None = "Provisioned") -> Server:
+    """A server with a rebuild in that state, whose Available condition has that reason."""
+    conditions = () if reason is None else (Condition("Available", "False", reason),)
+    return a_server(rebuild=state and RebuildMarker("image", state), conditions=conditions)
+
+
+EVERY_REASON = (None, "Provisioning", "Provisioned", "Errored")
+
+
+@pytest.mark.parametrize("reason", EVERY_REASON)
+def test_k09_a_rebuild_that_succeeded_wakes_with_every_write_until_a_pass_removed_it(reason: str | None) -> None:
+    assert wakes(rebuilding("Succeeded", reason), rebuilding("Succeeded", reason))
+    assert wakes(rebuilding("Rebuilding", reason), rebuilding("Succeeded", reason))
+
+
+@pytest.mark.parametrize("reason", [None, "Provisioned", "Provisioning"])
+def test_k10_a_rebuild_that_failed_wakes_until_a_pass_told_of_it(reason: str | None) -> None:
+    assert wakes(rebuilding("Rebuilding", reason), rebuilding("Failed", reason))
+    assert wakes(rebuilding("Failed", reason), rebuilding("Failed", reason))
+
+
+@pytest.mark.parametrize("before", ["Rebuilding", "Failed"])
+def test_k11_a_parked_rebuild_is_quiet(before: str) -> None:
+    assert not wakes(rebuilding(before), rebuilding("Failed", "Errored"))
+
+
+@pytest.mark.parametrize("reason", EVERY_REASON)
+@pytest.mark.parametrize("state", ["Initiated", "Rebuilding", "OfAnotherVersion", None])
+@pytest.mark.parametrize("before", ["Initiated", "Rebuilding", "Succeeded", "Failed", None])
+def test_k12_a_rebuild_that_has_not_ended_is_quiet(before: str | None, state: str | None, reason: str | None) -> None:
+    assert not wakes(rebuilding(before, reason), rebuilding(state, reason))
+
+
+def gated(*recorded: str, value: str = "True", gates: tuple[str, ...] | None = GATES) -> Server:
+    """A server with these gates, of which some are recorded with that value."""
+    made = a_server()
+    records = tuple(GateStatus(gate, value, NOW, "an-actor", "Ready", "") for gate in recorded)
+    return replace(
+        made,
+        spec=replace(made.spec, provider_create_gates=gates),
+        status=replace(made.status, provider_create_gates=records),
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param(gated(), gated(GATES[0]), True, id="one of two"),
+        pytest.param(gated(GATES[0]), gated(*GATES), True, id="the last one"),
+        pytest.param(gated(GATES[0], value="Unknown"), gated(GATES[0]), True, id="from unknown"),
+        pytest.param(gated(*GATES), gated(*GATES), False, id="as before"),
+        pytest.param(gated(), gated("example.org/not-configured"), False, id="one that does not count"),
+        pytest.param(gated(), gated(*GATES, value="False"), False, id="recorded as false"),
+        pytest.param(gated(*GATES), gated(*GATES, value="Unknown"), False, id="reset for a retry"),
+        pytest.param(gated(GATES[0]), gated(GATES[1]), False, id="one for the other"),
+    ],
+)
+def test_a_gate_that_was_satisfied_wakes(before: Server, after: Server, expected: bool) -> None:
+    assert wakes(before, after) is expected
+
+
+def test_a_server_without_gates_is_not_woken_by_records_of_some() -> None:
+    assert not wakes(gated(gates=None), gated(*GATES, gates=None))

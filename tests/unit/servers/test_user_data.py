@@ -68,7 +68,7 @@ def test_d03_b70_line_ends_of_windows_are_accepted(payload: bytes) -> None:
     [
         b'Content-Type: multipart/mixed; boundary="b"\nMIME-Version: 1.0\n\n',
         b'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="b"\n\n',
-        b'MIME-Version: 1.0\r\ncontent-type: Multipart/Mixed;\r\n boundary=b\r\n\r\n',
+        b"MIME-Version: 1.0\r\ncontent-type: Multipart/Mixed;\r\n boundary=b\r\n\r\n",
     ],
 )
 def test_d04_a_multipart_header_is_found_in_whatever_order(head: bytes) -> None:
