@@ -22,6 +22,16 @@ def within(seconds: float) -> Iterator[None]:
         _ends_at.reset(token)
 
 
+@contextmanager
+def afresh(seconds: float) -> Iterator[None]:
+    """Give the work inside the block ``seconds`` of its own, for what must be done although the time is spent."""
+    token = _ends_at.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _ends_at.reset(token)
+
+
 def remaining(limit: float) -> float:
     """Return how many seconds the next call may take: ``limit``, or less when the budget is nearly spent.
 

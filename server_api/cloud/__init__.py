@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from server_api.cloud.catalogue import ExpiringLists, RegionCatalogue
+from server_api.cloud.glance import GlanceTenancyImages
 from server_api.cloud.neutron import NeutronNetworking, exported_external_networks
 from server_api.cloud.nova import NovaCompute
 from server_api.cloud.sessions import CloudClients, CloudCredential, SessionPool
@@ -54,12 +55,18 @@ class OpenStackCloud:
         def external_networks() -> Sequence[str]:
             return exported_external_networks(self._region_clients(region), region)
 
-        return Tenancy(NovaCompute(clients), NeutronNetworking(clients, external_networks), account.ssh_key_name)
+        return Tenancy(
+            NovaCompute(clients),
+            NeutronNetworking(clients, external_networks),
+            GlanceTenancyImages(lambda: self._region_clients(region, account.project_id)),
+            account.ssh_key_name,
+        )
 
-    def _region_clients(self, region: Region) -> CloudClients:
+    def _region_clients(self, region: Region, project_id: str | None = None) -> CloudClients:
+        """Log in as the region's service account, on a tenant's project if one is given, else on its own."""
         account = self._credentials.service_account(region)
         return self._sessions.clients(
-            CloudCredential(region.endpoint, account.user_id, account.password, account.project_id)
+            CloudCredential(region.endpoint, account.user_id, account.password, project_id or account.project_id)
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from cachetools import LRUCache, TTLCache
@@ -34,8 +35,8 @@ class ExpiringLists(Generic[T]):
 
     def __init__(self, dependency: str, seconds: float, timer: Callable[[], float] = time.monotonic) -> None:
         self._dependency = dependency
-        self._lists: TTLCache[Region, Sequence[T]] = TTLCache(maxsize=REGIONS_KEPT, ttl=seconds, timer=timer)
-        self._loading: LRUCache[Region, threading.Lock] = LRUCache(maxsize=REGIONS_KEPT)
+        self._lists: TTLCache[Region, _Kept[T]] = TTLCache(maxsize=REGIONS_KEPT, ttl=seconds, timer=timer)
+        self._loading: LRUCache[Region, _Loading[T]] = LRUCache(maxsize=REGIONS_KEPT)
         self._lock = threading.Lock()
 
     def get(self, region: Region, load: Callable[[], Sequence[T]], wait_seconds: float) -> Sequence[T]:
@@ -43,22 +44,57 @@ class ExpiringLists(Generic[T]):
         with self._lock:
             kept = self._lists.get(region)
             if kept is not None:
-                return kept
-            loading = self._loading.setdefault(region, threading.Lock())
+                return kept.items
+            loading = self._loading.setdefault(region, _Loading())
         with translated(self._dependency):
             wait_seconds = deadline.remaining(wait_seconds)
-        if not loading.acquire(timeout=wait_seconds):
+        if not loading.lock.acquire(timeout=wait_seconds):
             raise TimedOut(self._dependency, "waited too long for another thread's answer")
         try:
-            with self._lock:
-                kept = self._lists.get(region)
-            if kept is None:
-                kept = load()
-                with self._lock:
-                    self._lists[region] = kept
-            return kept
+            return self._loaded(region, loading, load)
         finally:
-            loading.release()
+            loading.lock.release()
+
+    def add(self, region: Region, item: T, same: Callable[[T], bool]) -> None:
+        """Put an item at the end of the region's list until that is loaded anew, unless one is the same.
+
+        Does nothing when no list is kept: the next loading finds the item.
+        """
+        with self._lock:
+            kept = self._lists.get(region)
+            if kept is not None and not any(map(same, kept.items)):
+                kept.items = [*kept.items, item]
+            loading = self._loading.get(region)
+            if loading is not None:
+                loading.added.append((item, same))
+
+    def _loaded(self, region: Region, loading: _Loading[T], load: Callable[[], Sequence[T]]) -> Sequence[T]:
+        with self._lock:
+            kept = self._lists.get(region)
+            if kept is not None:
+                return kept.items
+            loading.added.clear()
+        items = list(load())
+        with self._lock:
+            # The service may have made its list before it had these.
+            items += [item for item, same in loading.added if not any(map(same, items))]
+            self._lists[region] = _Kept(items)
+        return items
+
+
+@dataclass(slots=True)
+class _Kept(Generic[T]):
+    """A list as it is at present; replaced and never changed, since callers hold it."""
+
+    items: Sequence[T]
+
+
+@dataclass(slots=True)
+class _Loading(Generic[T]):
+    """Held by the thread that loads a region's list. ``added`` has what was added since it began."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    added: list[tuple[T, Callable[[T], bool]]] = field(default_factory=list)
 
 
 class RegionCatalogue:
@@ -85,6 +121,10 @@ class RegionCatalogue:
     def images(self) -> Sequence[Image]:
         """Return the exported images of every owner, by creation time."""
         return self._images.get(self._region, self._load_images, self._wait_seconds)
+
+    def add_image(self, image: Image) -> None:
+        """Let an image be found at once, before the list of images is loaded anew."""
+        self._images.add(self._region, image, lambda known: known.id == image.id)
 
     def _load_flavors(self) -> Sequence[Flavor]:
         clients = self._clients()

@@ -50,6 +50,9 @@ A 404 without it comes from a proxy or from a wrong endpoint. Taken for "does no
 instance or forget one that is still there.
 """
 
+_MISSING_IMAGE = re.compile(r"No image found with ID|Failed to find image")
+"""What Glance's 404 about an image says, in text or markup: the same rule for a service without a JSON fault."""
+
 _KEYSTONE_FAILURES = (
     keystone_exceptions.CatalogException,
     keystone_exceptions.AuthorizationFailure,
@@ -72,7 +75,7 @@ _ECHOED_INPUT = re.compile(r"\s*Value: .*", re.DOTALL)
 """Nova's and Neutron's schema errors repeat the value they refuse, which may be user data."""
 _URL_QUERY = re.compile(r"(https?://[^\s?\"'<>]*)\?[^\s\"'<>]*")
 _TOKEN = re.compile(r"\b(gAAAA[\w-]{8,}=*|[0-9a-f]{64,}|eyJ[\w-]{8,}\.[\w.-]+)")
-_MARKUP = re.compile(r"<[^>]+>")
+_MARKUP = re.compile(r"<title>.*?</title>|<[^>]+>", re.DOTALL)
 
 
 @contextmanager
@@ -152,6 +155,8 @@ def _answer_error(dependency: str, status: int, error: Exception) -> PortError:
 def _says_missing(dependency: str, response: requests.Response | None) -> bool:
     if response is None:
         return True
+    if dependency == "glance":
+        return _MISSING_IMAGE.search(response.text) is not None
     body = _json(response)
     return isinstance(body, dict) and _MISSING_OBJECT_FAULTS.get(dependency, "") in body
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from keystoneauth1.exceptions import BadRequest
+
 from server_api.cloud.errors import safe_detail, translated
 from server_api.cloud.sessions import CloudClients
 from server_api.servers.cloud_model import Instance, InstanceOrder, PowerState
@@ -14,6 +16,8 @@ from server_api.servers.ports import Ambiguous, Missing, Unavailable
 
 SERVER_ID_KEY = "serverID"
 """Metadata key that makes an instance ours (contract 6.4)."""
+
+LIST_ATTEMPTS = 3
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
@@ -94,6 +98,45 @@ class NovaCompute:
         """Reboot by power cycle. Raises Missing, StateConflict."""
         self._clients.nova.servers.reboot(instance_id, "HARD")
 
+    @translated("nova")
+    def rebuild(self, instance_id: str, image_id: str) -> None:
+        """Rebuild from an image, sending nothing else: user data and key pair stay (B-18).
+
+        Raises Missing, StateConflict, Refused.
+        """
+        self._clients.nova.servers.rebuild(instance_id, image_id)
+
+    @translated("nova")
+    def console_output(self, instance_id: str, lines: int | None) -> str:
+        """Return the last lines of the console, Nova's own choice of them for None. Raises Missing, StateConflict."""
+        # novaclient's own method sends a null for None.
+        options = {} if lines is None else {"length": lines}
+        path, body = f"/servers/{instance_id}/action", {"os-getConsoleOutput": options}
+        _, answer = self._clients.nova.client.post(path, body=body)
+        return _text(answer["output"])
+
+    @translated("nova")
+    def console_url(self, instance_id: str) -> str:
+        """Open a console and return its URL, which is a secret.
+
+        Raises Missing, StateConflict, Refused when the cloud has no such consoles.
+        """
+        answer = self._clients.nova.servers.get_console_url(instance_id, "novnc")
+        return _text(answer["remote_console"]["url"])
+
+    @translated("nova")
+    def create_image(self, instance_id: str, name: str, properties: Mapping[str, str]) -> str:
+        """Begin an image of the instance and return the image's ID.
+
+        Besides ``properties`` the image gets those of the image that the instance was made from. Raises Missing,
+        StateConflict, Refused.
+        """
+        # A null for the ID comes out of novaclient as the text "None".
+        image_id = _text(self._clients.nova.servers.create_image(instance_id, name, dict(properties)))
+        if not _UUID.fullmatch(image_id):
+            raise Unavailable("nova", "the answer does not name the new image")
+        return image_id
+
     def _list(self, **options: Any) -> list[Instance]:
         with translated("nova"):
             records = every_page(self._clients.nova.servers.list, **options)
@@ -112,19 +155,40 @@ class NovaCompute:
 
 
 def every_page(list_page: Callable[..., Sequence[Any]], **options: Any) -> list[dict[str, Any]]:
-    """Return the JSON of all that a list of novaclient holds; one call returns a page, 1,000 by default (B-78).
+    """Return the JSON of all that a list of novaclient holds, each item once; a call returns one page of it (B-78).
 
     novaclient's own ``limit=-1`` does this for servers only, and for ever when a marker is not heeded. Raises
-    Unavailable in that case.
+    Unavailable in that case, and when the list changes every time while it is read.
     """
-    records: list[dict[str, Any]] = []
+    for _ in range(LIST_ATTEMPTS):
+        records = _walk(list_page, options)
+        if records is not None:
+            return records
+    raise Unavailable("nova", "a list could not be read to its end")
+
+
+def _walk(list_page: Callable[..., Sequence[Any]], options: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Return every item, None when a page brings nothing new or cannot be had because of its marker.
+
+    Both happen without fault of anybody. While Nova hands the marker to a cell, it is a build request and an instance
+    at once, and the list after it begins with itself. A marker that was deleted is none any more.
+    """
+    records: dict[str, dict[str, Any]] = {}
     marker = None
-    while page := list_page(marker=marker, **options):
-        records += [item.to_dict() for item in page]
-        if records[-1]["id"] == marker:
-            raise Unavailable("nova", "the same page of a list came twice")
-        marker = records[-1]["id"]
-    return records
+    while True:
+        try:
+            page = list_page(marker=marker, **options)
+        except BadRequest:
+            if marker is None:
+                raise
+            return None
+        if not page:
+            return list(records.values())
+        known = len(records)
+        records |= {item.id: item.to_dict() for item in page}
+        if len(records) == known:
+            return None
+        marker = page[-1].id
 
 
 def instance_from(record: Mapping[str, Any]) -> Instance:
@@ -144,6 +208,13 @@ def instance_from(record: Mapping[str, Any]) -> Instance:
         mac_addresses=_mac_addresses(record.get("addresses") or {}),
         fault=_fault(record.get("fault")),
     )
+
+
+def _text(value: Any) -> str:
+    """Return a string of an answer without what novaclient attaches to it. Raises TypeError for anything else."""
+    if not isinstance(value, str):
+        raise TypeError("a string was expected")
+    return str(value)
 
 
 def _image_id(image: Any) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
+from server_api import deadline
 from server_api.servers.cloud_model import Image
 from server_api.servers.errors import Forbidden, InvalidRequest, NotFound, Unprocessable
 from server_api.servers.lookup import instance_of, readable_server, region_of, tenancy_of
@@ -27,6 +28,9 @@ TAG_PREFIX = "unikorn:tag:"
 
 MAX_TAG_NAME = 255 - len(TAG_PREFIX)
 """Characters of a tag's name that fit into the name of a Glance property."""
+
+CLEAN_UP_SECONDS = 3.0
+"""What a request may take longer for the deletion of an image that could not be published."""
 
 # What belongs to the image it was copied from, and not to its content.
 _NOT_COPIED = frozenset({"unikorn:digest", "unikorn:identity_id", "unikorn:organization:id"})
@@ -118,8 +122,15 @@ def _publish(tenancy: Tenancy, image_id: str, properties: Mapping[str, str]) -> 
         return tenancy.images.publish(image_id, properties)
     except Missing:
         raise NotFound("the image vanished before it was published") from None
+    except StateConflict:
+        _discard(tenancy, image_id)
+        raise InvalidRequest("the snapshot was not published in time; try again") from None
     except PortError:
-        # Nobody would see it, and somebody would pay for it. That it could not be published is what to tell.
-        with suppress(PortError):
-            tenancy.images.delete(image_id)
+        _discard(tenancy, image_id)
         raise
+
+
+def _discard(tenancy: Tenancy, image_id: str) -> None:
+    """Delete what nobody would see and somebody would pay for; why it was not published is what to tell."""
+    with suppress(PortError), deadline.afresh(CLEAN_UP_SECONDS):
+        tenancy.images.delete(image_id)

@@ -99,7 +99,7 @@ def test_operations_document_the_statuses_of_the_contract(document: dict[str, An
         f"GET {one}/consoleoutput": ERRORS | {"200"},
         f"GET {one}/consolesessions": ERRORS | {"200"},
         f"GET {one}/sshkey": ERRORS | {"200"},
-        f"POST {one}/snapshot": ERRORS | {"201", "413", "415"},
+        f"POST {one}/snapshot": ERRORS | {"201", "413", "415", "422"},
         f"POST {one}/provider-create-gates": ERRORS | BODY | {"202"},
     }
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import count
 
 from server_api.servers.cloud_model import (
     Flavor,
     FloatingIP,
     Image,
+    ImageState,
     Instance,
     InstanceOrder,
     Port,
@@ -19,18 +21,24 @@ from server_api.servers.cloud_model import (
 from server_api.servers.ports import Missing, Tenancy
 from server_api.servers.surroundings import Region
 
+CONSOLE_OUTPUT = "booting\nready\nlogin: "
+CONSOLE_URL = "http://console.invalid/vnc_lite.html?path=%3Ftoken%3Dsecret"
+CREATED_AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
 
 class CloudDouble:
     """``ports.Cloud`` over what a test puts into ``offered_flavors``, ``offered_images`` and ``held``.
 
-    ``calls`` has the names of the methods in the order they were called, actions with the instance's ID. ``fail``
-    makes a method raise whenever it is called.
+    ``calls`` has the names of the methods in the order they were called, actions with the instance's or the image's
+    ID. ``fail`` makes a method raise whenever it is called. ``unpublished`` maps the IDs of images that were created
+    and neither published nor deleted to their names.
     """
 
     def __init__(self) -> None:
         self.offered_flavors: list[Flavor] = []
         self.offered_images: list[Image] = []
         self.held: dict[str, Instance] = {}
+        self.unpublished: dict[str, str] = {}
         self.calls: list[str] = []
         self._failures: dict[str, Exception] = {}
         self._ids = count(1)
@@ -47,9 +55,8 @@ class CloudDouble:
 
     def hold(self, server_id: str, name: str, status: str = "ACTIVE") -> Instance:
         """Put our instance of a server into the project."""
-        number = next(self._ids)
         instance = Instance(
-            id=f"00000000-0000-4000-8000-{number:012d}",
+            id=self.new_id(),
             name=name,
             status=status,
             server_id=server_id,
@@ -57,6 +64,10 @@ class CloudDouble:
         )
         self.held[instance.id] = instance
         return instance
+
+    def new_id(self) -> str:
+        """Return an ID that nothing else in this cloud has."""
+        return f"00000000-0000-4000-8000-{next(self._ids):012d}"
 
     def catalogue(self, region: Region) -> CatalogueDouble:
         """Return what the region exports."""
@@ -66,7 +77,7 @@ class CloudDouble:
     def tenancy(self, region: Region, identity_id: str) -> Tenancy:
         """Return the one project there is."""
         self.note("tenancy")
-        return Tenancy(ComputeDouble(self), NetworkingDouble(self), "key")
+        return Tenancy(ComputeDouble(self), NetworkingDouble(self), ImagesDouble(self), "key")
 
 
 class CatalogueDouble:
@@ -83,9 +94,14 @@ class CatalogueDouble:
         self._cloud.note("images")
         return self._cloud.offered_images
 
+    def add_image(self, image: Image) -> None:
+        self._cloud.note("add_image", image.id)
+        if all(image.id != known.id for known in self._cloud.offered_images):
+            self._cloud.offered_images.append(image)
+
 
 class ComputeDouble:
-    """``ports.Compute``. Power verbs take effect at once."""
+    """``ports.Compute``. Power verbs and rebuilds take effect at once."""
 
     def __init__(self, cloud: CloudDouble) -> None:
         self._cloud = cloud
@@ -118,12 +134,61 @@ class ComputeDouble:
     def hard_reboot(self, instance_id: str) -> None:
         self._become("hard_reboot", instance_id, "ACTIVE", PowerState.RUNNING)
 
-    def _become(self, method: str, instance_id: str, status: str, power_state: PowerState) -> None:
+    def rebuild(self, instance_id: str, image_id: str) -> None:
+        instance = self._instance("rebuild", instance_id)
+        self._cloud.held[instance_id] = replace(instance, image_id=image_id)
+
+    def console_output(self, instance_id: str, lines: int | None) -> str:
+        self._instance("console_output", instance_id)
+        log = CONSOLE_OUTPUT.splitlines(keepends=True)
+        return "".join(log[-lines:] if lines else log)
+
+    def console_url(self, instance_id: str) -> str:
+        self._instance("console_url", instance_id)
+        return f"{CONSOLE_URL}-{instance_id}"
+
+    def create_image(self, instance_id: str, name: str, properties: Mapping[str, str]) -> str:
+        self._instance("create_image", instance_id)
+        image_id = self._cloud.new_id()
+        self._cloud.unpublished[image_id] = name
+        return image_id
+
+    def _instance(self, method: str, instance_id: str) -> Instance:
         self._cloud.note(method, instance_id)
         if instance_id not in self._cloud.held:
             raise Missing("nova", "no such instance")
-        instance = self._cloud.held[instance_id]
+        return self._cloud.held[instance_id]
+
+    def _become(self, method: str, instance_id: str, status: str, power_state: PowerState) -> None:
+        instance = self._instance(method, instance_id)
         self._cloud.held[instance_id] = replace(instance, status=status, power_state=power_state)
+
+
+class ImagesDouble:
+    """``ports.TenancyImages``: an image that was created is public and pending once it is published."""
+
+    def __init__(self, cloud: CloudDouble) -> None:
+        self._cloud = cloud
+
+    def publish(self, image_id: str, properties: Mapping[str, str]) -> Image:
+        self._cloud.note("publish", image_id)
+        if image_id not in self._cloud.unpublished:
+            raise Missing("glance", "no such image")
+        return Image(
+            id=image_id,
+            name=self._cloud.unpublished.pop(image_id),
+            state=ImageState.PENDING,
+            size_gib=0,
+            created_at=CREATED_AT,
+            architecture=properties.get("architecture"),
+            virtualization=properties.get("unikorn:virtualization"),
+            organization_id=properties.get("unikorn:organization:id"),
+            properties={name: value for name, value in properties.items() if name.startswith("unikorn:")},
+        )
+
+    def delete(self, image_id: str) -> None:
+        self._cloud.note("delete_image", image_id)
+        self._cloud.unpublished.pop(image_id, None)
 
 
 class NetworkingDouble:

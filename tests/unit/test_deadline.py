@@ -77,3 +77,13 @@ def test_an_inner_block_never_has_longer_than_the_outer_one(monkeypatch: pytest.
     moved_by_hand(monkeypatch)
     with deadline.within(2.0), deadline.within(10.0):
         assert deadline.remaining(30.0) == 2.0
+
+
+def test_what_must_be_done_all_the_same_has_time_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = moved_by_hand(monkeypatch)
+    with deadline.within(2.0):
+        clock.seconds += 5.0
+        with deadline.afresh(3.0):
+            assert deadline.remaining(30.0) == 3.0
+        with pytest.raises(TimeoutError):
+            deadline.remaining(30.0)

@@ -121,3 +121,71 @@ def test_another_region_does_not_wait(lists, region):
         loading.wait(5)
         assert lists.get(replace(region, id="other"), Loader(), 5) == [1]
         release.set()
+
+
+def is_(value):
+    return lambda item: item == value
+
+
+def test_what_is_added_is_found_at_once_and_last(lists, region):
+    before = lists.get(region, Loader(), 5)
+
+    lists.add(region, "new", is_("new"))
+
+    assert lists.get(region, Loader(), 5) == [1, "new"]
+    assert before == [1]
+
+
+def test_what_is_known_already_is_not_added(lists, region):
+    lists.get(region, Loader(), 5)
+
+    lists.add(region, "another 1", is_(1))
+
+    assert lists.get(region, Loader(), 5) == [1]
+
+
+def test_what_is_added_is_found_in_its_own_region_only(lists, region):
+    other = replace(region, id="other")
+    lists.get(region, Loader(), 5)
+    lists.get(other, Loader(), 5)
+
+    lists.add(other, "new", is_("new"))
+
+    assert lists.get(region, Loader(), 5) == [1]
+
+
+def test_what_was_added_is_dropped_by_the_next_loading_unless_that_has_it(lists, timer, region):
+    load = Loader()
+    lists.get(region, load, 5)
+    timer.now = 30
+    lists.add(region, "new", is_("new"))
+
+    timer.now = 59
+    assert lists.get(region, load, 5) == [1, "new"]
+    timer.now = 61
+    assert lists.get(region, load, 5) == [2]
+
+
+def test_what_is_added_before_anything_is_loaded_is_left_to_the_loading(lists, region):
+    lists.add(region, "new", is_("new"))
+
+    assert lists.get(region, Loader(), 5) == [1]
+
+
+@pytest.mark.parametrize("listed", [["old"], ["old", "new"]])
+def test_what_is_added_during_a_loading_is_in_its_result_once(lists, region, listed):
+    loading, release = threading.Event(), threading.Event()
+
+    def slowly():
+        loading.set()
+        release.wait(10)
+        return listed
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(lists.get, region, slowly, 5)
+        loading.wait(5)
+        lists.add(region, "new", is_("new"))
+        release.set()
+        assert first.result(5) == ["old", "new"]
+
+    assert lists.get(region, Loader(), 5) == ["old", "new"]

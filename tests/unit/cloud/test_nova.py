@@ -8,7 +8,7 @@ import pytest
 
 from server_api.cloud.nova import NovaCompute, instance_from
 from server_api.servers.cloud_model import Instance, InstanceOrder
-from server_api.servers.ports import Ambiguous, Missing, Unavailable
+from server_api.servers.ports import Ambiguous, Denied, Missing, PortError, Refused, StateConflict, Unavailable
 
 SERVERS = "/compute/v2.1/servers"
 IMAGE_ID = "70a599e0-31e7-49b7-b260-868f441e862b"
@@ -111,8 +111,42 @@ def test_b78_the_instance_is_found_beyond_the_first_page(nova, holds):
 def test_a_list_whose_pages_never_end_is_unavailable(nova, wire, answer):
     wire.answers[f"GET {SERVERS}/detail"] = answer(body={"servers": [record("1")]})
 
-    with pytest.raises(Unavailable, match="twice"):
+    with pytest.raises(Unavailable, match="to its end"):
         nova.instances()
+
+
+def pages(wire, answer, *ids):
+    """Let Nova answer a list with these pages, one after the other, and with empty ones after them."""
+    left = [[record(id_) for id_ in page] for page in ids]
+    wire.answers[f"GET {SERVERS}/detail"] = lambda _: answer(body={"servers": left.pop(0) if left else []})
+
+
+def test_b06_an_instance_that_two_pages_have_is_one_instance(nova, wire, answer):
+    pages(wire, answer, "1", "12")
+
+    assert [instance.id for instance in nova.instances()] == ["1", "2"]
+
+
+def test_b22_an_instance_that_nova_hands_to_a_cell_meanwhile_is_found(nova, wire, answer):
+    pages(wire, answer, "1", "1", "1")
+
+    assert nova.find("web-1", "ours").id == "1"
+
+
+def test_a_list_whose_marker_was_deleted_meanwhile_is_read_again(nova, wire, answer):
+    refusal = answer(400, {"badRequest": {"code": 400, "message": "marker [1] not found"}})
+    left = [answer(body={"servers": [record("1")]}), refusal, answer(body={"servers": [record("2")]})]
+    wire.answers[f"GET {SERVERS}/detail"] = lambda _: left.pop(0) if left else answer(body={"servers": []})
+
+    assert [instance.id for instance in nova.instances()] == ["2"]
+
+
+def test_a_list_that_is_refused_as_such_is_refused(nova, wire, answer):
+    wire.answers[f"GET {SERVERS}/detail"] = answer(400, {"badRequest": {"code": 400, "message": "no"}})
+
+    with pytest.raises(Refused):
+        nova.instances()
+    assert len(wire.seen("GET", f"{SERVERS}/detail")) == 1
 
 
 def test_an_instance_in_a_silent_cell_is_left_out_of_the_bulk_list(nova, holds):
@@ -188,6 +222,132 @@ def test_a_verb_on_an_instance_that_is_gone_is_missing(nova, wire, answer, verb)
 
     with pytest.raises(Missing):
         getattr(nova, verb)("1")
+
+
+ACTION = f"{SERVERS}/1/action"
+CONSOLES = f"{SERVERS}/1/remote-consoles"
+URL = "http://console:6080/vnc_lite.html?path=%3Ftoken%3Ds3cret"
+
+
+def test_b18_a_rebuild_sends_the_image_reference_and_nothing_else(nova, wire, answer):
+    wire.answers[f"POST {ACTION}"] = answer(202, {"server": record("1", adminPass="x")})
+
+    nova.rebuild("1", IMAGE_ID)
+
+    assert [(request.method, request.path) for request in wire.requests[1:]] == [("POST", ACTION)]
+    assert wire.requests[1].body == {"rebuild": {"imageRef": IMAGE_ID}}
+    assert wire.requests[1].headers["OpenStack-API-Version"] == "compute 2.90"
+
+
+@pytest.mark.parametrize("lost", ["", "{", {"servers": []}])
+def test_a_rebuild_whose_answer_makes_no_sense_is_not_taken_for_accepted(nova, wire, answer, lost):
+    wire.answers[f"POST {ACTION}"] = answer(202, lost)
+
+    with pytest.raises(Unavailable):
+        nova.rebuild("1", IMAGE_ID)
+
+
+@pytest.mark.parametrize(
+    ("lines", "options"), [(None, {}), (1, {"length": 1}), (0, {"length": 0}), (100_000, {"length": 100_000})]
+)
+def test_console_output_sends_a_length_only_when_there_is_one(nova, wire, answer, lines, options):
+    wire.answers[f"POST {ACTION}"] = answer(200, {"output": "last\x1b[0m line 日本\n"})
+
+    assert nova.console_output("1", lines) == "last\x1b[0m line 日本\n"
+    assert wire.seen("POST", ACTION)[0].body == {"os-getConsoleOutput": options}
+
+
+def test_the_console_is_a_vnc_session_in_the_browser(nova, wire, answer):
+    wire.answers[f"POST {CONSOLES}"] = answer(200, {"remote_console": {"protocol": "vnc", "type": "novnc", "url": URL}})
+
+    url = nova.console_url("1")
+
+    assert (url, type(url)) == (URL, str)
+    assert wire.seen("POST", CONSOLES)[0].body == {"remote_console": {"protocol": "vnc", "type": "novnc"}}
+
+
+def test_b16_consoles_that_are_disabled_are_refused_with_novas_words(nova, wire, answer):
+    fault = {"badRequest": {"code": 400, "message": "Unavailable console type novnc."}}
+    wire.answers[f"POST {CONSOLES}"] = answer(400, fault)
+
+    with pytest.raises(Refused) as failure:
+        nova.console_url("1")
+    assert failure.value.detail == "Unavailable console type novnc."
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (200, {"remote_console": {"url": URL}}),
+        (200, {"remote_console": URL}),
+        (200, {"remote_console": {"url": [URL]}}),
+        (200, {URL: URL}),
+        (500, {"computeFault": {"message": f"no proxy for {URL}", "code": 500}}),
+        (400, f"<html>{URL}</html>"),
+    ],
+)
+def test_b74_a_console_url_is_in_no_log_and_no_error(nova, wire, answer, caplog, status, body):
+    caplog.set_level("DEBUG")
+    wire.answers[f"POST {CONSOLES}"] = answer(status, body)
+
+    try:
+        nova.console_url("1")
+        said = ""
+    except PortError as failure:
+        said = f"{failure} {failure.detail} {failure!r}"
+
+    assert "s3cret" not in caplog.text + said
+    assert len(wire.seen("POST", CONSOLES)) == 1
+
+
+def test_an_image_of_the_instance_has_the_name_and_properties_asked_for(nova, wire, answer):
+    wire.answers[f"POST {ACTION}"] = answer(202, {"image_id": IMAGE_ID})
+
+    image_id = nova.create_image("1", "日本 %2F ✓", {"unikorn:tag:a": "b"})
+
+    assert (image_id, type(image_id)) == (IMAGE_ID, str)
+    assert wire.seen("POST", ACTION)[0].body == {
+        "createImage": {"name": "日本 %2F ✓", "metadata": {"unikorn:tag:a": "b"}}
+    }
+
+
+CALLS = {
+    "rebuild": (ACTION, lambda nova: nova.rebuild("1", IMAGE_ID)),
+    "console_output": (ACTION, lambda nova: nova.console_output("1", None)),
+    "console_url": (CONSOLES, lambda nova: nova.console_url("1")),
+    "create_image": (ACTION, lambda nova: nova.create_image("1", "name", {})),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(
+    ("status", "fault", "expected"),
+    [
+        (404, "itemNotFound", Missing),
+        (409, "conflictingRequest", StateConflict),
+        (400, "badRequest", Refused),
+        (413, "overLimit", Refused),
+        (403, "forbidden", Denied),
+        (503, "serviceUnavailable", Unavailable),
+    ],
+)
+def test_b11_a_call_that_nova_does_not_accept_fails_with_its_words(nova, wire, answer, call, status, fault, expected):
+    path, ask = CALLS[call]
+    wire.answers[f"POST {path}"] = answer(status, {fault: {"code": status, "message": "said so"}})
+
+    with pytest.raises(expected, match="said so"):
+        ask(nova)
+    assert len(wire.seen("POST", path)) == 1
+
+
+@pytest.mark.parametrize("call", sorted(CALLS.keys() - {"rebuild"}))
+@pytest.mark.parametrize("body", [{}, "", "{", {"output": None, "image_id": None, "remote_console": None}, [1]])
+def test_b37_an_answer_without_the_thing_asked_for_is_unavailable(nova, wire, answer, call, body):
+    path, ask = CALLS[call]
+    wire.answers[f"POST {path}"] = answer(200, body)
+
+    with pytest.raises(Unavailable):
+        ask(nova)
 
 
 def test_a_whole_record_is_converted():

@@ -129,6 +129,33 @@ def test_external_networks_are_looked_up_by_the_service_account(cloud, region, w
     assert users(wire) == ["service"]
 
 
+def test_images_are_changed_by_the_service_account_on_the_tenants_project(cloud, region, wire, answer, credentials):
+    wire.answers["DELETE /image/v2/images/1"] = answer(204, "")
+    tenancy = cloud.tenancy(region, "identity")
+    assert credentials.account_reads == 0
+
+    tenancy.images.delete("1")
+
+    assert users(wire) == ["service"]
+    log_in = wire.seen("POST", "/identity/v3/auth/tokens")[0].body["auth"]
+    assert log_in["scope"] == {"project": {"id": "project"}}
+
+
+def test_a_new_image_is_found_by_every_catalogue_of_the_region_at_once(cloud, region, wire, glance_holds_images):
+    known = cloud.catalogue(region).images()[0]
+    asked = len(wire.requests)
+
+    cloud.catalogue(region).add_image(replace(known, id="new"))
+    cloud.catalogue(region).add_image(replace(known, name="known already"))
+
+    assert [(image.id, image.name) for image in cloud.catalogue(replace(region)).images()] == [
+        ("1", "ubuntu"),
+        ("2", "ubuntu"),
+        ("new", "ubuntu"),
+    ]
+    assert len(wire.requests) == asked
+
+
 def test_a_refused_service_account_is_denied(cloud, region, wire, answer):
     wire.answers["POST /identity/v3/auth/tokens"] = answer(401, {"error": {"message": "no", "code": 401}})
 

@@ -240,9 +240,16 @@ def test_b37_a_failure_of_the_cloud_stays_one(method: str, error: PortError) -> 
     assert raised.value is error
 
 
-@pytest.mark.parametrize(
-    "error", [*FAILURES, StateConflict("glance", "uploading")], ids=lambda error: type(error).__name__
-)
+def test_an_image_whose_upload_does_not_let_it_be_published_is_deleted_and_the_caller_may_try_again() -> None:
+    world = World()
+    world.cloud.images.fail("publish", StateConflict("glance", "uploading"))
+
+    with pytest.raises(InvalidRequest, match="try again"):
+        world.take()
+    assert world.cloud.journal[-1] == f"delete_image {SNAPSHOT}"
+
+
+@each_failure
 @pytest.mark.parametrize("kept", [False, True], ids=["deleted", "not even deleted"])
 def test_v17_an_image_that_could_not_be_published_is_deleted_and_that_is_told(error: PortError, kept: bool) -> None:
     world = World()

@@ -30,6 +30,8 @@ from nova.virt import fake
 
 from sandbox_runtime.rule_book import rule_book
 
+SNAPSHOT_SECONDS = 1.0
+
 REBUILD_STATES = (
     task_states.REBUILDING,
     task_states.REBUILD_BLOCK_DEVICE_MAPPING,
@@ -71,6 +73,8 @@ class SandboxDriver(fake.MediumFakeDriver):
         if instance.uuid not in self.instances:
             raise exception.InstanceNotRunning(instance_id=instance.uuid)
         update_task_state(task_state=task_states.IMAGE_PENDING_UPLOAD)
+        # A real hypervisor copies a disk first. Without that time an upload meets whoever changes the new image.
+        time.sleep(SNAPSHOT_SECONDS)
         self._apply_rules("snapshot", instance)
         update_task_state(task_state=task_states.IMAGE_UPLOADING, expected_state=task_states.IMAGE_PENDING_UPLOAD)
         api = glance.API()
