@@ -55,10 +55,13 @@ class OpenStackCloud:
         def external_networks() -> Sequence[str]:
             return exported_external_networks(self._region_clients(region), region)
 
+        def region_clients() -> CloudClients:
+            return self._region_clients(region, account.project_id)
+
         return Tenancy(
-            NovaCompute(clients),
+            NovaCompute(clients, region_clients),
             NeutronNetworking(clients, external_networks),
-            GlanceTenancyImages(lambda: self._region_clients(region, account.project_id)),
+            GlanceTenancyImages(region_clients),
             account.ssh_key_name,
         )
 

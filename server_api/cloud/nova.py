@@ -23,10 +23,14 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 class NovaCompute:
-    """The port ``Compute`` over Nova."""
+    """The port ``Compute`` over Nova.
 
-    def __init__(self, clients: CloudClients) -> None:
+    ``region_clients`` logs in with the region's rights on the same project, for what a tenant may not do.
+    """
+
+    def __init__(self, clients: CloudClients, region_clients: Callable[[], CloudClients]) -> None:
         self._clients = clients
+        self._region_clients = region_clients
 
     def find(self, name: str, server_id: str) -> Instance | None:
         """Return our instance by exact name and our metadata; instances of others with that name are passed over.
@@ -59,7 +63,9 @@ class NovaCompute:
 
         The network entry carries the port alone: Nova derives the network from it and ignores one that is sent.
         """
-        created = self._clients.nova.servers.create(
+        pinned = {"hypervisor_hostname": order.hypervisor_hostname} if order.hypervisor_hostname else {}
+        clients = self._region_clients() if pinned else self._clients
+        created = clients.nova.servers.create(
             name=order.name,
             image=order.image_id,
             flavor=order.flavor_id,
@@ -67,6 +73,7 @@ class NovaCompute:
             meta=dict(order.metadata),
             userdata=order.user_data or None,
             key_name=order.key_name,
+            **pinned,
         )
         return Instance(id=created.id, name=order.name, status="BUILD", server_id=order.metadata.get(SERVER_ID_KEY))
 

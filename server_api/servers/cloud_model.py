@@ -47,7 +47,11 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class InstanceOrder:
-    """An instance to create (contract 6.3). ``user_data`` is raw bytes, encoded by the adapter."""
+    """An instance to create (contract 6.3).
+
+    ``user_data`` is raw bytes, encoded by the adapter. ``hypervisor_hostname`` pins the instance to that host, which
+    takes the region's rights (contract 6.6).
+    """
 
     name: str
     image_id: str
@@ -56,6 +60,7 @@ class InstanceOrder:
     metadata: Mapping[str, str]
     user_data: bytes | None = field(default=None, repr=False)
     key_name: str | None = None
+    hypervisor_hostname: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,6 @@ class Lifecycle:
         authority_id = request.ssh_certificate_authority_id
         mode = ssh_access.resolve(request.ssh_injection, authority_id)
         ssh_access.check(mode, authority_id, request.infrastructure_ref)
-        _refuse_what_is_not_built_yet(request)
         user_data.check(request.user_data, managed=authority_id is not None)
         if authority_id is not None:
             authority = certificate_authority(self._directory, caller, authority_id, network)
@@ -217,12 +216,6 @@ class Lifecycle:
             with suppress(Missing):
                 authority = self._directory.ssh_certificate_authority(authority_id)
                 user_data.check_size(augment(wanted, authority.public_key))
-
-
-def _refuse_what_is_not_built_yet(request: ServerCreate) -> None:
-    """Refuse what the controller could not honour: accepted and ignored, it would be a server that lies."""
-    if request.infrastructure_ref:
-        raise Unprocessable("pinned placement is not available yet", "spec.infrastructureRef")
 
 
 def _visible_organizations(own: frozenset[str], asked: frozenset[str]) -> frozenset[str] | None:

@@ -198,6 +198,7 @@ class _Progress:
             metadata=tags.instance_metadata(self.server),
             user_data=user_data,
             key_name=tenancy.ssh_key_name if with_key else None,
+            hypervisor_hostname=spec.infrastructure_ref,
         )
 
     def _learn(self, **changes: str | datetime | None) -> None:
@@ -225,8 +226,5 @@ def _check_gates(server: Server) -> None:
 
 
 def _check_complete(server: Server) -> None:
-    """Stop rather than build something else than what was asked for."""
     if not server.spec.networks:
         raise Stop(Outcome.ERROR, "the server names no network")
-    if server.spec.infrastructure_ref:
-        raise Stop(Outcome.ERROR, "pinned placement is not available yet")

@@ -30,8 +30,6 @@ NOT_YET = {
     **dict.fromkeys(("T07", "T08"), "the exchange of tokens comes with the identity service (issue 6)"),
     **dict.fromkeys(("T09", "T10", "T11"), "certificates and principals come with service callers (issue 6)"),
     **dict.fromkeys(("C07", "C08"), "verification of projects comes with the identity service (issue 6)"),
-    "C28": "pinned placement comes later (issue 4); such a create is refused with 422 already",
-    **dict.fromkeys(("C29", "C30", "C32"), "pinned placement comes later (issue 4); it is refused with 422 until then"),
     "G15": "the bounded retry of creates comes later (issue 4)",
 }
 

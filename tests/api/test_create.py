@@ -233,10 +233,30 @@ def test_c25_c26_c27_ssh_mode_against_certificate_authority(user: Api, spec: dic
     assert_error(user.post(SERVERS, create_body(**spec)), 422, "unprocessable_content")
 
 
-@pytest.mark.parametrize("spec", [{"sshInjection": "none"}, {"sshCertificateAuthorityId": AUTHORITY}])
-def test_pinned_placement_is_refused_for_now(user: Api, spec: dict[str, Any]) -> None:
+@pytest.mark.parametrize("spec", [{}, {"sshInjection": "identityKeypair"}])
+def test_c28_a_pinned_server_cannot_have_the_identitys_key_pair(user: Api, spec: dict[str, Any]) -> None:
     response = user.post(SERVERS, create_body(infrastructureRef="host-1", **spec))
-    assert "not available yet" in assert_error(response, 422, "unprocessable_content")
+    assert_error(response, 422, "unprocessable_content")
+
+
+@pytest.mark.parametrize(
+    ("spec", "mode"),
+    [({"sshInjection": "none"}, "none"), ({"sshCertificateAuthorityId": AUTHORITY}, "ca")],
+    ids=["c29", "c30"],
+)
+def test_c29_c30_the_host_of_a_pinned_server_is_stored_and_shown(
+    user: Api, world: World, spec: dict[str, Any], mode: str
+) -> None:
+    response = user.post(SERVERS, create_body(infrastructureRef="host-1", **spec))
+    assert response.status_code == 201
+    body = response.get_json()
+    assert (body["status"]["infrastructureRef"], body["status"]["sshInjection"]) == ("host-1", mode)
+    assert world.stored(body["metadata"]["id"]).spec.infrastructure_ref == "host-1"
+
+
+def test_c32_flavor_that_only_pinned_servers_may_have_with_a_host(user: Api, world: World) -> None:
+    world.flavor(NOWHERE, pinned_only=True)
+    user.create(create_body(flavorId=NOWHERE, infrastructureRef="host-1", sshInjection="none"))
 
 
 def test_c31_flavor_that_only_pinned_servers_may_have(user: Api, world: World) -> None:

@@ -59,7 +59,7 @@ def test_b37_a_failed_answer_becomes_the_error_of_its_status(wire, answer, clien
     )
 
     with pytest.raises(PortError) as failure:
-        NovaCompute(clients).start("1")
+        NovaCompute(clients, lambda: clients).start("1")
 
     assert type(failure.value) is expected
     assert (failure.value.dependency, failure.value.detail, failure.value.retry_after) == ("nova", "said so", "7")
@@ -69,7 +69,7 @@ def test_novas_own_404_is_missing(wire, answer, clients):
     wire.answers[f"POST {ACTION}"] = answer(404, {"itemNotFound": {"message": "Instance 1 could not be found."}})
 
     with pytest.raises(Missing, match="Instance 1 could not be found"):
-        NovaCompute(clients).start("1")
+        NovaCompute(clients, lambda: clients).start("1")
 
 
 @pytest.mark.parametrize("body", ["<html>no such page</html>", {"message": "no route"}, ""])
@@ -77,7 +77,7 @@ def test_a_404_that_is_not_the_services_own_is_not_missing(wire, answer, clients
     wire.answers["DELETE /compute/v2.1/servers/1"] = answer(404, body)
 
     with pytest.raises(Unavailable):
-        NovaCompute(clients).delete("1")
+        NovaCompute(clients, lambda: clients).delete("1")
 
 
 @pytest.mark.parametrize(
@@ -92,26 +92,26 @@ def test_b37_an_answer_that_makes_no_sense_is_unavailable(wire, answer, clients,
     wire.answers[f"GET {DETAIL}"] = first_page
 
     with pytest.raises(Unavailable, match="nova: the answer was not understood"):
-        NovaCompute(clients).instances()
+        NovaCompute(clients, lambda: clients).instances()
 
 
 def test_a_failure_without_a_body_says_its_status(wire, answer, clients):
     wire.answers[f"GET {DETAIL}"] = answer(503, "")
 
     with pytest.raises(Unavailable, match="503"):
-        NovaCompute(clients).instances()
+        NovaCompute(clients, lambda: clients).instances()
 
 
 def test_b73_a_service_that_hangs_is_timed_out_within_the_deadline(wire, clients):
     wire.answers[f"GET {DETAIL}"] = wire.hang
 
     with deadline.within(0.3), pytest.raises(TimedOut, match="nova"):
-        NovaCompute(clients).instances()
+        NovaCompute(clients, lambda: clients).instances()
 
 
 def test_nothing_is_sent_after_the_deadline(wire, clients):
     with deadline.within(0), pytest.raises(TimedOut):
-        NovaCompute(clients).instances()
+        NovaCompute(clients, lambda: clients).instances()
 
     assert wire.requests == []
 
@@ -120,7 +120,7 @@ def test_keystone_that_hangs_is_timed_out_as_keystone(wire, clients):
     wire.answers["POST /identity/v3/auth/tokens"] = wire.hang
 
     with deadline.within(0.3), pytest.raises(TimedOut) as failure:
-        NovaCompute(clients).instances()
+        NovaCompute(clients, lambda: clients).instances()
 
     assert failure.value.dependency == "keystone"
 
@@ -132,7 +132,7 @@ def test_a_refused_log_in_is_a_failure_of_keystone(wire, answer, clients, status
     wire.answers["POST /identity/v3/auth/tokens"] = answer(status, {"error": {"message": "no", "code": status}})
 
     with pytest.raises(PortError) as failure:
-        NovaCompute(clients).instances()
+        NovaCompute(clients, lambda: clients).instances()
 
     assert (type(failure.value), failure.value.dependency) == (expected, "keystone")
 
@@ -147,7 +147,7 @@ def test_a_refused_connection_is_unavailable(wire, clients):
     wire.close()
 
     with pytest.raises(Unavailable) as failure:
-        NovaCompute(clients).instances()
+        NovaCompute(clients, lambda: clients).instances()
 
     assert type(failure.value) is Unavailable
 
@@ -156,7 +156,7 @@ def test_a_redirect_is_not_followed_with_our_token(wire, answer, clients):
     wire.answers[f"GET {DETAIL}"] = answer(302, "", {"Location": f"{wire.url}/elsewhere"})
 
     with pytest.raises(Unavailable, match="redirects are not followed"):
-        NovaCompute(clients).instances()
+        NovaCompute(clients, lambda: clients).instances()
     assert wire.seen("GET", "/elsewhere") == []
 
 

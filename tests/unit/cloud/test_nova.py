@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -21,7 +22,7 @@ def record(id_: str, name: str = "web-1", server_id: str | None = "ours", **more
 
 @pytest.fixture
 def nova(clients):
-    return NovaCompute(clients)
+    return NovaCompute(clients, lambda: clients)
 
 
 @pytest.fixture
@@ -176,6 +177,25 @@ def test_create_sends_what_the_contract_says_and_nothing_else(nova, wire, answer
         "max_count": 1,
     }
     assert instance == Instance("new", "web-1", "BUILD", server_id="ours")
+
+
+def test_k21_a_pinned_instance_is_created_on_its_host_with_the_regions_rights(clients, wire, answer):
+    asked = []
+    nova = NovaCompute(clients, lambda: asked.append("region") or clients)
+
+    _, body = created(nova, wire, answer, replace(ORDER, hypervisor_hostname="host-1"))
+
+    assert asked == ["region"]
+    assert body["hypervisor_hostname"] == "host-1"
+
+
+def test_k22_any_other_instance_is_created_with_the_tenants_own_rights(clients, wire, answer):
+    def region_clients():
+        raise AssertionError("the region's rights were used")
+
+    _, body = created(NovaCompute(clients, region_clients), wire, answer, ORDER)
+
+    assert "hypervisor_hostname" not in body
 
 
 def test_b72_user_data_arrives_byte_for_byte(nova, wire, answer):

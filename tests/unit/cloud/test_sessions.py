@@ -20,7 +20,7 @@ EMPTY = {"servers": []}
 @pytest.fixture
 def nova(clients, wire, answer):
     wire.answers[f"GET {DETAIL}"] = answer(body=EMPTY)
-    return NovaCompute(clients)
+    return NovaCompute(clients, lambda: clients)
 
 
 def test_one_log_in_serves_many_requests(nova, wire):
@@ -108,7 +108,8 @@ def test_b75_many_sessions_share_one_pool_of_connections(credential, settings, w
     pool = SessionPool(settings)
 
     for number in range(50):
-        NovaCompute(pool.clients(replace(credential, user_id=str(number)))).instances()
+        clients = pool.clients(replace(credential, user_id=str(number)))
+        NovaCompute(clients, pool.clients).instances()
 
     assert (wire.log_ins, wire.connections) == (50, 1)
 
@@ -130,7 +131,9 @@ def test_b74_the_debug_log_of_a_create_has_no_secret(clients, wire, answer, capl
     caplog.set_level(logging.DEBUG)
     wire.answers["POST /compute/v2.1/servers"] = answer(202, {"server": {"id": "1", "adminPass": "p4ss"}})
 
-    NovaCompute(clients).create(InstanceOrder("n", "image", "flavor", "port", {}, user_data=b"#!/bin/sh\nhush"))
+    NovaCompute(clients, lambda: clients).create(
+        InstanceOrder("n", "image", "flavor", "port", {}, user_data=b"#!/bin/sh\nhush")
+    )
 
     assert wire.seen("POST", "/compute/v2.1/servers")[0].body["server"]["user_data"] == "IyEvYmluL3NoCmh1c2g="
     for secret in ("s3cret-pass-phrase", "gAAAAAtoken", "IyEvYmluL3NoCmh1c2g=", "p4ss"):

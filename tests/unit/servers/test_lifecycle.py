@@ -336,11 +336,6 @@ def test_a_network_without_a_region_takes_no_server() -> None:
         world.create()
 
 
-def test_what_the_controller_cannot_honour_yet_is_refused() -> None:
-    with pytest.raises(Unprocessable, match="not available yet"):
-        World().create(create_request(infrastructure_ref="a-host", ssh_injection="none"))
-
-
 def test_c15_a_certificate_authority_is_stored_with_the_mode_it_implies_and_the_user_data_as_sent() -> None:
     created = World().create(create_request(ssh_certificate_authority_id=AUTHORITY, user_data=b"#cloud-config\n"))
 

@@ -407,13 +407,14 @@ def test_g02_remaining_gates_are_no_error_even_while_the_identity_has_no_credent
     assert_ended(world.run(server(GATED)), Outcome.YIELD, "Provisioning", "gates")
 
 
-def test_a_pinned_server_is_not_built_anywhere_else() -> None:
-    world = World()
+def test_k21_k22_only_a_pinned_server_is_ordered_on_a_host() -> None:
+    pinned, free = World(), World()
 
-    result = world.run(server(spec(infrastructure_ref="a-host", ssh_injection="none")))
+    pinned.run(server(spec(infrastructure_ref="a-host", ssh_injection="none")))
+    free.run(server())
 
-    assert_ended(result, Outcome.ERROR, "Errored", "not available yet")
-    assert world.journal == [f"hold networks {NETWORK}"]
+    assert pinned.cloud.compute.orders[0].hypervisor_hostname == "a-host"
+    assert free.cloud.compute.orders[0].hypervisor_hostname is None
 
 
 def test_a_server_without_an_image_cannot_be_built() -> None:
