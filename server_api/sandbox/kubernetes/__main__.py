@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import signal
 from pathlib import Path
-from types import FrameType
 
 import click
 
-from .app import KubernetesApp
-from .server import KubernetesServer
+from .server import EmbeddedKubernetes
+
+_ENDINGS = (signal.SIGTERM, signal.SIGINT)
 
 
 @click.command()
@@ -21,19 +21,14 @@ from .server import KubernetesServer
 def main(database: Path, port: int, token: str | None, keep: int) -> None:
     """Serve a small Kubernetes API from a SQLite file until SIGTERM or SIGINT."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    server = KubernetesServer(KubernetesApp(database, keep=keep, token=token), port)
-
-    def stop(signum: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, stop)
-    click.echo(f"listening on {server.url}")
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)  # before there are other threads, which inherit it
     try:
-        server.serve()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        server.stop()
+        server = EmbeddedKubernetes(database, port=port, token=token, keep=keep)
+    except (OSError, ValueError) as error:
+        raise click.ClickException(str(error)) from error
+    with server:
+        click.echo(f"listening on {server.url}")
+        signal.sigwait(_ENDINGS)
 
 
 if __name__ == "__main__":

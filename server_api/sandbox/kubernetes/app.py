@@ -5,26 +5,21 @@ from __future__ import annotations
 import hmac
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
+from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Request, Response
 
-from . import inputs, patches
-from .discovery import discover
-from .errors import ApiError, bad_request, method_not_allowed, no_such_path, not_found, unprocessable
-from .listing import list_page, require_known, whole_number
+from . import inputs, selectors
+from .errors import ApiError, not_found
 from .metadata import Object
-from .openapi import openapi
-from .presentation import Json
-from .registry import Registry
-from .resources import DEFINITIONS, NAMESPACES, Resource
-from .storage import Key, Store
-from .verbs import PERMANENT_NAMESPACES, Verbs, WriteOptions, Written
-from .watching import Watch, flag
+from .presentation import MEDIA_TYPE
+from .reads import Reading
+from .resources import EVERYWHERE, Resource, Target
+from .storage import Store
+from .writes import Verbs
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -34,38 +29,16 @@ log = logging.getLogger(__name__)
 PEER_GONE = "server_api.peer_gone"
 """Key of the WSGI environment under which the server puts a function that tells whether the client has left."""
 
-_HEALTH = ("healthz", "livez", "readyz")
-
-
-@dataclass(frozen=True)
-class Target:
-    """What a path names. The namespace is None across namespaces and empty for a cluster-scoped resource."""
-
-    resource: Resource
-    namespace: str | None
-    name: str | None
-    subresource: str | None
+_HEALTH = ("/healthz", "/livez", "/readyz")
 
 
 class KubernetesApp:
     """The API server. `token`, if given, is the bearer token every request but health checks must carry."""
 
-    def __init__(self, database: Path, *, keep: int = 10_000, token: str | None = None, durable: bool = True) -> None:
-        self.store = Store(database, keep, durable=durable)
-        self.registry = Registry()
-        self.verbs = Verbs(self.store, self.registry)
+    def __init__(self, database: Path, *, keep: int = 10_000, token: str | None = None) -> None:
+        self.store = Store(database, keep)
+        self.verbs = Verbs(self.store)
         self._token = token
-        self._load()
-
-    def _load(self) -> None:
-        with self.store.read() as view:
-            for row in view.rows(DEFINITIONS):
-                self.registry.define(orjson.loads(row.body))
-        namespaces = self.registry.stored(NAMESPACES)
-        assert namespaces
-        for name in PERMANENT_NAMESPACES:
-            if self.store.body(Key(*NAMESPACES, "", name)) is None:
-                self.verbs.create(namespaces, "", {"metadata": {"name": name}}, WriteOptions())
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answers one request; whatever goes wrong is a Status object."""
@@ -74,11 +47,8 @@ class KubernetesApp:
             response = self._answer(request)
         except ApiError as error:
             response = _error(error)
-        except RequestEntityTooLarge:
-            message = f"the body of the request is larger than {inputs.MAX_BODY} bytes"
-            response = _error(ApiError(413, "RequestEntityTooLarge", message))
-        except HTTPException as error:
-            response = _error(ApiError(error.code or 400, "BadRequest", error.description or "bad request"))
+        except HTTPException as error:  # a body over the limit, or no HTTP
+            response = _error(ApiError(error.code or 400, type(error).__name__, error.description or "bad request"))
         except Exception:
             log.exception("%s %s failed", request.method, request.path)
             response = _error(ApiError(500, "InternalError", "an error on the server has prevented the request"))
@@ -89,35 +59,22 @@ class KubernetesApp:
         return response(environ, start_response)
 
     def _answer(self, request: Request) -> Response:
-        path = request.path.strip("/").split("/") if request.path != "/" else []
-        if len(path) == 1 and path[0] in _HEALTH:
+        if request.path in _HEALTH:
             return Response("ok")
-        self._authenticate(request)
-        if request.method == "GET":
-            document = discover(self.registry, path) or openapi(self.registry, path)
-            if document is not None:
-                return _json(document)
-        target = self._target(path)
-        if target.name is None:
-            handlers = {"GET": self._list, "POST": self._create, "DELETE": self._delete_collection}
-            if "deletecollection" not in target.resource.verbs:
-                del handlers["DELETE"]
-            if target.resource.namespaced and target.namespace is None:
-                handlers = {"GET": self._list}
-        else:
-            handlers = {"GET": self._get, "PUT": self._replace, "PATCH": self._patch, "DELETE": self._delete}
-            if target.subresource:
-                del handlers["DELETE"]
-        handler = handlers.get(request.method)
-        if handler is None:
-            message = "the server does not allow this method on the requested resource"
-            raise method_not_allowed(message, tuple(handlers))
-        return handler(request, target)
-
-    def _authenticate(self, request: Request) -> None:
         sent = request.headers.get("Authorization", "")
         if self._token and not hmac.compare_digest(sent.encode(), f"Bearer {self._token}".encode()):
             raise ApiError(401, "Unauthorized", "Unauthorized")
+        path = request.path.strip("/").split("/") if request.path != "/" else []
+        document = self.verbs.registry.discover(path) if request.method == "GET" else None
+        if document is not None:
+            return _json(document)
+        target = self._target(path)
+        handlers = self._handlers(target)
+        if request.method in handlers:
+            return handlers[request.method](request, target)
+        response = _error(ApiError(405, "MethodNotAllowed", "the server does not allow this method on this resource"))
+        response.headers["Allow"] = ", ".join(handlers)
+        return response
 
     def _target(self, path: list[str]) -> Target:
         match path:
@@ -126,111 +83,97 @@ class KubernetesApp:
             case ["apis", group, version, *rest] if rest:
                 pass
             case _:
-                raise no_such_path()
-        namespace: str | None = None
+                raise _no_such_path()
+        namespace = EVERYWHERE
         if rest[0] == "namespaces" and len(rest) > 2 and rest[2:] != ["status"]:
             namespace, rest = rest[1], rest[2:]
-        resource = self.registry.find(group, version, rest[0])
-        name = rest[1] if len(rest) > 1 else None
+        resource = self.verbs.registry.find(group, version, rest[0])
+        name = rest[1] if len(rest) > 1 else ""
         subresource = rest[2] if len(rest) > 2 else None
-        if (
-            resource is None
-            or len(rest) > 3
-            or not all(rest)
-            or namespace == ""
-            or (namespace is not None and not resource.namespaced)
-            or (name is not None and namespace is None and resource.namespaced)
-            or (subresource is not None and not (subresource == "status" and resource.has_status))
-        ):
-            raise no_such_path()
+        if resource is None or len(rest) > 3 or not all(rest):
+            raise _no_such_path()
+        is_placed = namespace not in ("", EVERYWHERE) if resource.namespaced else namespace == EVERYWHERE
+        if not is_placed and (name or namespace != EVERYWHERE):
+            raise _no_such_path()
+        if subresource is not None and not (subresource == "status" and resource.has_status):
+            raise _no_such_path()
         return Target(resource, namespace if resource.namespaced else "", name, subresource)
 
+    def _handlers(self, target: Target) -> dict[str, Callable[[Request, Target], Response]]:
+        """What the path can do, by method."""
+        if target.namespace == EVERYWHERE:
+            return {"GET": self._list}
+        if not target.name:
+            return {"GET": self._list, "POST": self._create}
+        if target.subresource:
+            return {"GET": self._get, "PUT": self._replace, "PATCH": self._patch}
+        return {"GET": self._get, "PUT": self._replace, "PATCH": self._patch, "DELETE": self._delete}
+
     def _get(self, request: Request, target: Target) -> Response:
-        query = inputs.query_of(request, inputs.GET)
-        presenter = inputs.presenter_of(request, query)
-        if asked := whole_number(query, "resourceVersion"):
-            with self.store.read() as view:
-                require_known(view, asked)
-        resource, name = target.resource, target.name or ""
-        body = self.store.body(Key(*resource.storage, target.namespace or "", name))
+        presenter = inputs.presenter_of(request, inputs.query_of(request, inputs.GET))
+        with self.store.read() as view:
+            body = view.body(target.named(target.name))
         if body is None:
-            raise not_found(resource, name)
-        return Response(presenter.one(resource, resource.serve(body)), content_type=presenter.media_type)
+            raise not_found(target.resource, target.name)
+        return Response(presenter.one(target.resource, body), content_type=MEDIA_TYPE)
 
     def _list(self, request: Request, target: Target) -> Response:
         query = inputs.query_of(request, inputs.LIST)
-        presenter = inputs.presenter_of(request, query)
-        resource = target.resource
-        namespace = target.namespace if resource.namespaced else None
-        selection = inputs.selection_of(resource, query)
-        if flag(query, "watch"):
-            is_abandoned = request.environ.get(PEER_GONE, lambda: False)
-            watch = Watch.parse(self.store, resource, namespace, selection, presenter, is_abandoned, query)
-            return Response(watch.lines(), content_type=presenter.media_type)
-        if "sendInitialEvents" in query:
-            raise bad_request("sendInitialEvents is forbidden for list")
-        page = list_page(self.store, resource, namespace, selection, query)
-        bodies = [row.body for row in page.rows]
-        if not resource.is_stored_form:
-            bodies = [resource.serve(body) for body in bodies]
-        return Response(presenter.many(resource, page.metadata, bodies), content_type=presenter.media_type)
+        presenter, selection = inputs.presenter_of(request, query), _selection(target.resource, query)
+        reading = Reading(self.store, target.resource, target.namespace, selection, presenter, query)
+        if not inputs.flag(query, "watch"):
+            return Response(reading.page(), content_type=MEDIA_TYPE)
+        lines = reading.watch(request.environ.get(PEER_GONE, lambda: False))
+        return Response(lines, content_type=MEDIA_TYPE)
 
     def _create(self, request: Request, target: Target) -> Response:
-        options = inputs.write_options(inputs.query_of(request, inputs.WRITE))
-        body = inputs.body_of(request, options.validation)
-        return _written(self.verbs.create(target.resource, target.namespace or "", body, options), 201)
+        validation = inputs.field_validation(inputs.query_of(request, inputs.WRITE))
+        body = inputs.body_of(request)
+        return _written(*self.verbs.create(target, body, validation), 201)
 
     def _replace(self, request: Request, target: Target) -> Response:
-        options = inputs.write_options(inputs.query_of(request, inputs.WRITE))
-        body = inputs.body_of(request, options.validation)
-        return self._change(target, lambda _: body, options)
+        body = inputs.body_of(request)
+        return self._change(request, target, lambda current: body)
 
     def _patch(self, request: Request, target: Target) -> Response:
-        query = inputs.query_of(request, inputs.WRITE | {"force"})
-        media_type, content = request.mimetype, inputs.content_of(request)
-        if "force" in query and media_type not in patches.APPLY:
-            raise unprocessable("force may not be specified for non-apply patch")
-        change = patches.parse_patch(media_type, target.resource, content)
-        return self._change(target, change, inputs.write_options(query))
+        is_builtin = target.resource.definition is None
+        return self._change(request, target, inputs.parse_patch(request.mimetype, is_builtin, request.get_data()))
 
-    def _change(self, target: Target, change: Callable[[Object], Object], options: WriteOptions) -> Response:
-        namespace, name = target.namespace or "", target.name or ""
-        return _written(self.verbs.change(target.resource, namespace, name, target.subresource, change, options), 200)
+    def _change(self, request: Request, target: Target, change: Callable[[Object], Object]) -> Response:
+        validation = inputs.field_validation(inputs.query_of(request, inputs.WRITE))
+        return _written(*self.verbs.change(target, change, validation), 200)
 
     def _delete(self, request: Request, target: Target) -> Response:
-        options = inputs.delete_options(request, inputs.query_of(request, inputs.DELETE))
-        resource, name = target.resource, target.name or ""
-        obj, gone = self.verbs.delete(resource, target.namespace or "", name, options)
-        if not gone:
+        foreground = inputs.is_foreground(request, inputs.query_of(request, inputs.DELETE))
+        obj, is_gone = self.verbs.delete(target, foreground)
+        if not is_gone:
             return _json(obj)
-        about = {"name": name, "group": resource.group, "kind": resource.plural, "uid": obj["metadata"]["uid"]}
+        resource, uid = target.resource, obj["metadata"]["uid"]
+        about = {"name": target.name, "group": resource.group, "kind": resource.plural, "uid": uid}
         return _json({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": about})
 
-    def _delete_collection(self, request: Request, target: Target) -> Response:
-        query = inputs.query_of(request, inputs.DELETE_COLLECTION)
-        options = inputs.delete_options(request, query)
-        resource = target.resource
-        namespace = target.namespace if resource.namespaced else None
-        bodies = self.verbs.delete_collection(resource, namespace, inputs.selection_of(resource, query), options)
-        return Response(Json().many(resource, {}, bodies), content_type=Json.media_type)
+
+def _selection(resource: Resource, query: Mapping[str, str]) -> selectors.Selection:
+    return selectors.parse(query.get("labelSelector", ""), query.get("fieldSelector", ""), resource.selectable)
+
+
+def _no_such_path() -> ApiError:
+    return ApiError(404, "NotFound", "the server could not find the requested resource")
 
 
 def _json(document: Mapping[str, Any], code: int = 200) -> Response:
-    return Response(orjson.dumps(document), code, content_type="application/json")
+    return Response(orjson.dumps(document), code, content_type=MEDIA_TYPE)
 
 
 def _error(error: ApiError) -> Response:
-    response = _json(error.status(), error.code)
-    response.headers.extend(error.headers)
+    return _json(error.status(), error.code)
+
+
+def _written(obj: Object, unknown: list[str], code: int) -> Response:
+    response = _json(obj, code)
+    for field in unknown:
+        printable = "".join(
+            char if char.isascii() and char.isprintable() and char not in '"\\' else "?" for char in field
+        )
+        response.headers.add("Warning", f'299 - "unknown field \\"{printable}\\""')
     return response
-
-
-def _written(written: Written, code: int) -> Response:
-    response = _json(written.obj, code)
-    for field in written.unknown:
-        response.headers.add("Warning", f'299 - "unknown field \\"{_printable(field)}\\""')
-    return response
-
-
-def _printable(text: str) -> str:
-    return "".join(char if char.isascii() and char.isprintable() and char not in '"\\' else "?" for char in text)

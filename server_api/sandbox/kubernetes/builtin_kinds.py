@@ -1,229 +1,155 @@
-"""The kinds served without a CustomResourceDefinition, with the fields Kubernetes gives them."""
+"""The kinds served without a CustomResourceDefinition: their fields, and what single ones need beyond them."""
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
-from .metadata import Object
-from .resources import AGE_COLUMN, NAME_COLUMN, VERBS, Column, Resource
+from .metadata import Object, each
+from .resources import AGE_COLUMN, DEFINITIONS, NAME_COLUMN, Column, Resource
 from .schema import StructuralSchema
 
 _STRING = {"type": "string"}
 _BOOLEAN = {"type": "boolean"}
 _INTEGER = {"type": "integer"}
-_TIME = {"type": "string", "format": "date-time", "nullable": True}
+_TIME = {"type": "string", "format": "date-time"}
 _STRINGS = {"type": "object", "additionalProperties": _STRING}
 _BASE64 = {"type": "object", "additionalProperties": {"type": "string", "format": "byte"}}
 _OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_FALSE = {"type": "boolean", "enum": [False]}
+"""Of what is not implemented, so that nobody may ask for it."""
 
 
-def _object(**properties: Any) -> Object:
-    return {"type": "object", "properties": properties}
+def _object(texts: str = "", required: str = "", **properties: Any) -> Object:
+    """`texts` names the properties that are strings, `required` those that must be there."""
+    schema = {"type": "object", "properties": {**each(texts, _STRING), **properties}}
+    return schema | ({"required": required.split()} if required else {})
 
 
-def _schema(**properties: Any) -> StructuralSchema:
-    return StructuralSchema(_object(**properties))
+def _list(items: Object) -> Object:
+    return {"type": "array", "items": items}
 
 
-_REFERENCE = _object(
-    kind=_STRING,
-    namespace=_STRING,
-    name=_STRING,
-    uid=_STRING,
-    apiVersion=_STRING,
-    resourceVersion=_STRING,
-    fieldPath=_STRING,
+def _with_rule(schema: Object, rule: str, field: str, message: str) -> Object:
+    return schema | {"x-kubernetes-validations": [{"rule": rule, "fieldPath": field, "message": message}]}
+
+
+_NAMESPACE = _object(spec=_OPEN, status=_object("phase", conditions=_list(_OPEN)))
+_SECRET = _with_rule(
+    _object("type", data=_BASE64, stringData=_STRINGS, immutable=_FALSE),
+    "self.type == oldSelf.type",
+    ".type",
+    "field is immutable",
 )
-_NAMED = {"type": "array", "items": _object(name=_STRING)}
-
-# Stored as the core/v1 event; events.k8s.io/v1 serves the same objects under other field names.
-EVENT_RENAMES = {
-    "regarding": "involvedObject",
-    "note": "message",
-    "reportingController": "reportingComponent",
-    "deprecatedSource": "source",
-    "deprecatedFirstTimestamp": "firstTimestamp",
-    "deprecatedLastTimestamp": "lastTimestamp",
-    "deprecatedCount": "count",
-}
-_EVENT_FIELDS: Object = {
-    "involvedObject": _REFERENCE,
-    "related": _REFERENCE,
-    "reason": _STRING,
-    "message": _STRING,
-    "type": _STRING,
-    "action": _STRING,
-    "source": _object(component=_STRING, host=_STRING),
-    "firstTimestamp": _TIME,
-    "lastTimestamp": _TIME,
-    "eventTime": _TIME,
-    "count": _INTEGER,
-    "series": _object(count=_INTEGER, lastObservedTime=_TIME),
-    "reportingComponent": _STRING,
-    "reportingInstance": _STRING,
-}
-_SERVED_NAMES = {stored: served for served, stored in EVENT_RENAMES.items()}
-_REFERENCE_FIELDS = tuple(_REFERENCE["properties"])
-
-_EVENT_COLUMNS = (
-    Column("Last Seen", "date", ".lastTimestamp"),
-    Column("Type", "string", ".type"),
-    Column("Reason", "string", ".reason"),
-    Column("Kind", "string", ".involvedObject.kind"),
-    Column("Object", "string", ".involvedObject.name"),
-    Column("Message", "string", ".message"),
-    Column("Name", "string", ".metadata.name", format="name", priority=1),
+_CONFIG_MAP = _object(data=_STRINGS, binaryData=_BASE64, immutable=_FALSE)
+_REFERENCE = _object("kind namespace name uid apiVersion resourceVersion fieldPath")
+_EVENT = _with_rule(
+    _object(
+        "reason message type action reportingComponent reportingInstance",
+        required="involvedObject",
+        involvedObject=_REFERENCE,
+        related=_REFERENCE,
+        source=_object("component host"),
+        series=_object(count=_INTEGER, lastObservedTime=_TIME),
+        count=_INTEGER,
+        **each("firstTimestamp lastTimestamp eventTime", _TIME),
+    ),
+    "!has(self.involvedObject.namespace) || self.involvedObject.namespace == self.metadata.namespace",
+    ".involvedObject.namespace",
+    "does not match event.namespace",
+)
+_LEASE = _object(
+    spec=_object(
+        "holderIdentity",
+        **each("leaseDurationSeconds leaseTransitions", _INTEGER),
+        **each("acquireTime renewTime", _TIME),
+    )
+)
+_COLUMN = _object(
+    "name jsonPath description format",
+    required="name type jsonPath",
+    type={"type": "string", "enum": ["integer", "number", "string", "boolean", "date"]},
+    priority=_INTEGER,
+)
+_VERSION = _object(
+    "name",
+    required="name served storage schema",
+    served=_BOOLEAN,
+    storage=_BOOLEAN,
+    schema=_object(required="openAPIV3Schema", openAPIV3Schema=_OPEN),
+    subresources=_object(status=_OPEN, scale={"not": {}}),
+    additionalPrinterColumns=_list(_COLUMN),
+    selectableFields={"not": {}},
+)
+_NAMES = _object(
+    "plural singular kind listKind",
+    required="plural kind",
+    shortNames=_list(_STRING),
+    categories=_list(_STRING),
+)
+_DEFINITION = _object(
+    required="spec",
+    spec=_object(
+        "group",
+        required="group scope names versions",
+        scope={"type": "string", "enum": ["Namespaced", "Cluster"]},
+        names=_NAMES,
+        conversion=_object(strategy={"type": "string", "enum": ["None"]}, webhook={"not": {}}),
+        preserveUnknownFields=_FALSE,
+        versions=_list(_VERSION),
+    ),
+    status=_OPEN,
 )
 
 
 def builtin_resources() -> list[Resource]:
-    """Every built-in resource; the first one of a storage is the form objects are stored in."""
+    """Every built-in resource."""
+    type_, status = Column("Type", "string", ".type"), Column("Status", "string", ".status.phase")
+    reason, message = Column("Reason", "string", ".reason"), Column("Message", "string", ".message")
+    about = Column("Object", "string", ".involvedObject.name")
+    event_fields = ("type", "reason", *(f"involvedObject.{field}" for field in _REFERENCE["properties"]))
     return [
-        Resource(
-            "",
-            "v1",
-            "namespaces",
-            "Namespace",
-            namespaced=False,
-            schema=_schema(
-                spec=_object(finalizers={"type": "array", "items": _STRING}),
-                status=_object(phase=_STRING, conditions={"type": "array", "items": _OPEN}),
-            ),
-            has_status=True,
-            short_names=("ns",),
-            columns=(NAME_COLUMN, Column("Status", "string", ".status.phase"), AGE_COLUMN),
-            strict_updates=False,
-            verbs=tuple(verb for verb in VERBS if verb != "deletecollection"),
-        ),
-        Resource(
-            "",
-            "v1",
-            "secrets",
-            "Secret",
-            namespaced=True,
-            schema=_schema(data=_BASE64, stringData=_STRINGS, type=_STRING, immutable=_BOOLEAN),
-            columns=(NAME_COLUMN, Column("Type", "string", ".type"), AGE_COLUMN),
-            selectable=frozenset({"type"}),
-            strict_updates=False,
-        ),
-        Resource(
-            "",
-            "v1",
-            "configmaps",
-            "ConfigMap",
-            namespaced=True,
-            schema=_schema(data=_STRINGS, binaryData=_BASE64, immutable=_BOOLEAN),
-            short_names=("cm",),
-            strict_updates=False,
-        ),
-        Resource(
-            "",
-            "v1",
-            "serviceaccounts",
-            "ServiceAccount",
-            namespaced=True,
-            schema=_schema(secrets=_NAMED, imagePullSecrets=_NAMED, automountServiceAccountToken=_BOOLEAN),
-            short_names=("sa",),
-        ),
-        Resource(
-            "",
-            "v1",
-            "events",
-            "Event",
-            namespaced=True,
-            schema=_schema(**_EVENT_FIELDS),
-            short_names=("ev",),
-            columns=_EVENT_COLUMNS,
-            selectable=frozenset(
-                {f"involvedObject.{name}" for name in _REFERENCE_FIELDS} | {"type", "reason", "reportingComponent"}
-            ),
-            strict_updates=False,
-        ),
-        Resource(
-            "events.k8s.io",
-            "v1",
-            "events",
-            "Event",
-            namespaced=True,
-            schema=_schema(**{_SERVED_NAMES.get(name, name): value for name, value in _EVENT_FIELDS.items()}),
-            short_names=("ev",),
-            columns=tuple(_under_served_name(column) for column in _EVENT_COLUMNS),
-            strict_updates=False,
-            stored_as=("", "events"),
-            stored_api_version="v1",
-            renames=EVENT_RENAMES,
-        ),
-        Resource(
-            "coordination.k8s.io",
-            "v1",
-            "leases",
-            "Lease",
-            namespaced=True,
-            schema=_schema(
-                spec=_object(
-                    holderIdentity=_STRING,
-                    leaseDurationSeconds=_INTEGER,
-                    acquireTime=_TIME,
-                    renewTime=_TIME,
-                    leaseTransitions=_INTEGER,
-                    preferredHolder=_STRING,
-                    strategy=_STRING,
-                )
-            ),
-            columns=(NAME_COLUMN, Column("Holder", "string", ".spec.holderIdentity"), AGE_COLUMN),
-        ),
-        Resource(
-            "apiextensions.k8s.io",
-            "v1",
-            "customresourcedefinitions",
-            "CustomResourceDefinition",
-            namespaced=False,
-            schema=_definition_schema(),
-            has_status=True,
-            short_names=("crd", "crds"),
-            categories=("api-extensions",),
-            columns=(NAME_COLUMN, Column("Created At", "date", ".metadata.creationTimestamp")),
-            counts_generations=True,
-        ),
+        _builtin("", "namespaces", "Namespace", _NAMESPACE, columns=(status,)),
+        _builtin("", "secrets", "Secret", _SECRET, columns=(type_,), selectable=("type",)),
+        _builtin("", "configmaps", "ConfigMap", _CONFIG_MAP),
+        _builtin("", "events", "Event", _EVENT, columns=(type_, reason, about, message), selectable=event_fields),
+        _builtin("coordination.k8s.io", "leases", "Lease", _LEASE),
+        _builtin(*DEFINITIONS, "CustomResourceDefinition", _DEFINITION),
     ]
 
 
-def _under_served_name(column: Column) -> Column:
-    first, dot, rest = column.json_path[1:].partition(".")
-    path = f".{_SERVED_NAMES.get(first, first)}{dot}{rest}"
-    return Column(column.name, column.type, path, column.description, column.format, column.priority)
+_SHORT_NAMES = {"Namespace": ("ns",), "ConfigMap": ("cm",), "CustomResourceDefinition": ("crd", "crds")}
 
 
-def _definition_schema() -> StructuralSchema:
-    strings = {"type": "array", "items": _STRING}
-    names = _object(
-        plural=_STRING, singular=_STRING, kind=_STRING, listKind=_STRING, shortNames=strings, categories=strings
+def _builtin(
+    group: str,
+    plural: str,
+    kind: str,
+    schema: Object,
+    columns: tuple[Column, ...] = (),
+    selectable: tuple[str, ...] = (),
+) -> Resource:
+    has_status = "status" in schema["properties"]
+    return Resource(
+        *(group, "v1", plural, kind),
+        namespaced=not has_status,  # so it happens to be for these kinds
+        schema=StructuralSchema(schema),
+        has_status=has_status,
+        short_names=_SHORT_NAMES.get(kind, ()),
+        columns=(NAME_COLUMN, *columns, AGE_COLUMN),
+        selectable=frozenset(selectable),
     )
-    column = _object(
-        name=_STRING, type=_STRING, jsonPath=_STRING, description=_STRING, format=_STRING, priority=_INTEGER
-    )
-    version = _object(
-        name=_STRING,
-        served=_BOOLEAN,
-        storage=_BOOLEAN,
-        deprecated=_BOOLEAN,
-        deprecationWarning=_STRING,
-        schema=_object(openAPIV3Schema=_OPEN),
-        subresources=_OPEN,
-        additionalPrinterColumns={"type": "array", "items": {**column, "required": ["name", "type", "jsonPath"]}},
-        selectableFields={"type": "array", "items": {**_object(jsonPath=_STRING), "required": ["jsonPath"]}},
-    )
-    spec = _object(
-        group=_STRING,
-        scope={"type": "string", "enum": ["Namespaced", "Cluster"]},
-        names={**names, "required": ["plural", "kind"]},
-        conversion=_OPEN,
-        preserveUnknownFields=_BOOLEAN,
-        versions={"type": "array", "minItems": 1, "items": {**version, "required": ["name", "served", "storage"]}},
-    )
-    return StructuralSchema(
-        {
-            **_object(spec={**spec, "required": ["group", "scope", "names", "versions"]}, status=_OPEN),
-            "required": ["spec"],
-        }
-    )
+
+
+def complete(kind: str, new: Object) -> None:
+    """Fills in, in place, what the server derives for a built-in kind; before validation, so it trusts no shape."""
+    if kind == "Namespace":
+        new.setdefault("status", {"phase": "Active"})
+    elif kind == "Secret":
+        new.setdefault("type", "Opaque")
+        texts, data = new.get("stringData"), new.get("data") or {}
+        # Write-only: it replaces what `data` holds under the same keys.
+        if isinstance(texts, dict) and isinstance(data, dict) and all(isinstance(text, str) for text in texts.values()):
+            encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+            new["data"] = data | encoded
+            del new["stringData"]

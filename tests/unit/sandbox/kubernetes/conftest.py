@@ -9,8 +9,8 @@ import orjson
 import pytest
 from werkzeug.test import Client, TestResponse
 
-from server_api.sandbox.kubernetes import EmbeddedKubernetes, KubernetesApp
-from server_api.sandbox.kubernetes.app import PEER_GONE
+from server_api.sandbox.kubernetes import EmbeddedKubernetes
+from server_api.sandbox.kubernetes.app import PEER_GONE, KubernetesApp
 
 WIDGETS = "/apis/example.dev/v1/namespaces/default/widgets"
 MERGE = "application/merge-patch+json"
@@ -54,7 +54,7 @@ DEFINITION: dict[str, Any] = {
                                     "size": {"type": "integer", "minimum": 0, "default": 1},
                                     "mode": {"type": "string", "enum": ["a", "b"]},
                                     "port": {"x-kubernetes-int-or-string": True},
-                                    "note": {"type": "string", "nullable": True},
+                                    "note": {"type": "string"},
                                     "key": {"type": "string", "format": "byte"},
                                     "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
                                     "names": {
@@ -162,6 +162,11 @@ class Api:
         return [(event["type"], event["object"]) for event in events]
 
 
+def serve_widgets(api: Api, definition: dict[str, Any]) -> None:
+    response = api.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+    assert response.status_code == 201, response.text
+
+
 @pytest.fixture
 def definition() -> dict[str, Any]:
     """The CustomResourceDefinition of widgets, to be changed freely."""
@@ -170,23 +175,38 @@ def definition() -> dict[str, Any]:
 
 @pytest.fixture
 def empty_api(tmp_path) -> Iterator[Api]:
-    """An API without any custom resource."""
-    app = KubernetesApp(tmp_path / "objects.db", durable=False)
+    """An API of its own, without any custom resource."""
+    app = KubernetesApp(tmp_path / "objects.db")
     yield Api(app)
     app.store.close()
 
 
 @pytest.fixture
-def api(empty_api, definition) -> Api:
-    """An API that serves widgets."""
-    response = empty_api.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
-    assert response.status_code == 201, response.text
+def own_api(empty_api, definition) -> Api:
+    """An API of its own that serves widgets, for tests that change or break it."""
+    serve_widgets(empty_api, definition)
     return empty_api
 
 
-@pytest.fixture
-def cluster(definition) -> Iterator[EmbeddedKubernetes]:
-    """A server on a port, that serves widgets."""
+@pytest.fixture(scope="session")
+def running() -> Iterator[EmbeddedKubernetes]:
     with EmbeddedKubernetes() as running:
-        Api(running.app).call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+        serve_widgets(Api(running.app), DEFINITION)
         yield running
+
+
+@pytest.fixture
+def cluster(running) -> EmbeddedKubernetes:
+    """A server on a port that serves widgets; its objects and namespaces are those of this test only."""
+    running.reset()
+    api = Api(running.app)
+    for namespace in api.get("/api/v1/namespaces")["items"]:
+        if namespace["metadata"]["name"] not in ("default", "kube-system"):
+            api.call("DELETE", f"/api/v1/namespaces/{namespace['metadata']['name']}")
+    return running
+
+
+@pytest.fixture
+def api(cluster) -> Api:
+    """What the server answers, without the way through a socket."""
+    return Api(cluster.app)

@@ -7,8 +7,6 @@ import subprocess
 import pytest
 import yaml
 
-from .conftest import Api
-
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 
 
@@ -47,11 +45,6 @@ class Kubectl:
 def kubectl(cluster, tmp_path):
     cluster.kubeconfig(tmp_path / "config")
     return Kubectl(tmp_path, tmp_path / "config")
-
-
-@pytest.fixture
-def api(cluster):
-    return Api(cluster.app)
 
 
 def rows(output):
@@ -178,10 +171,19 @@ def test_watching_get_prints_a_row_for_each_change_under_one_heading(kubectl, ap
     assert lines[2].split()[1] == "9"
 
 
-def test_explain_and_diff_use_the_schema(kubectl, api):
-    assert "image" in kubectl("explain", "widget.spec")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["explain", "widget.spec"], "error"),
+        (["delete", "widget", "one", "--dry-run=server"], "dryRun is not implemented"),
+        (["delete", "widget", "one", "--cascade=orphan"], "supported values: Background, Foreground"),
+        (["create", "namespace", "team"], "no protobuf"),
+    ],
+)
+def test_what_is_not_implemented_fails_loudly(kubectl, api, arguments, message):
     api.create("one")
-    assert "+  size: 5" in kubectl("diff", document=api.widget("one", {"size": 5}), code=1)
+    assert message in kubectl(*arguments, code=1)
+    assert api.names() == ["one"]
 
 
 def test_deleted_namespace_is_gone_with_its_contents(kubectl, api):

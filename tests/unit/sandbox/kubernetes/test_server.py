@@ -1,12 +1,15 @@
 """The server on a port: with the official client, many clients at once, and nothing left behind."""
 
+import contextlib
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 import yaml
@@ -126,7 +129,7 @@ def test_concurrent_updates_lose_nothing(cluster, official):
 def test_closing_ends_every_watch_and_every_thread():
     before = set(threading.enumerate())
     running = EmbeddedKubernetes()
-    database = running.app.store._path
+    database = Path(running._temporary.name)
     response = urllib.request.urlopen(f"{running.url}/api/v1/namespaces?watch=true", timeout=10)
     assert b"ADDED" in response.readline()
     running.close()
@@ -157,6 +160,16 @@ def test_kubeconfig_is_for_its_owner_only_and_carries_the_token(tmp_path):
             assert len(client.CoreV1Api(api_client).list_namespace().items) == 2
         with pytest.raises(urllib.error.HTTPError, match="401"):
             urllib.request.urlopen(f"{running.url}/api/v1/namespaces", timeout=10)
+
+
+def test_database_of_another_version_is_told_in_one_line(tmp_path):
+    database = tmp_path / "objects.db"
+    with contextlib.closing(sqlite3.connect(database)) as other:
+        other.execute("CREATE TABLE objects (name TEXT)")
+    command = [sys.executable, "-m", "server_api.sandbox.kubernetes", "--port", "0", "--database", str(database)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert "another version" in done.stderr
 
 
 def test_process_serves_until_it_is_told_to_stop(tmp_path):

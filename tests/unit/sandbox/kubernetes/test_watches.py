@@ -67,11 +67,11 @@ def test_b40_watch_from_compacted_history_gets_410_as_an_error_event(api):
 
 
 def test_history_is_kept_for_as_many_changes_as_were_asked_for(tmp_path, definition):
-    from server_api.sandbox.kubernetes import KubernetesApp
+    from server_api.sandbox.kubernetes.app import KubernetesApp
 
     from .conftest import Api
 
-    app = KubernetesApp(tmp_path / "small.db", keep=8, durable=False)
+    app = KubernetesApp(tmp_path / "small.db", keep=8)
     api = Api(app)
     api.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
     since = now(api)
@@ -93,23 +93,10 @@ def test_bookmark_at_the_end_carries_the_revision_to_go_on_from(api):
     assert (mark["apiVersion"], mark["kind"]) == ("example.dev/v1", "Widget")
 
 
-def test_initial_events_end_with_an_annotated_bookmark(api):
-    api.create("one")
-    events = api.watch(
-        sendInitialEvents="true",
-        resourceVersionMatch="NotOlderThan",
-        allowWatchBookmarks="true",
-        resourceVersion=now(api),
-    )
-    assert kinds(events) == ["ADDED", "BOOKMARK"]
-    assert events[1][1]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
-
-
 @pytest.mark.parametrize(
     "query",
     [
         {"sendInitialEvents": "true"},
-        {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"},
         {"resourceVersionMatch": "NotOlderThan", "resourceVersion": "1"},
         {"limit": "5"},
         {"fieldSelector": "spec.size=1"},
@@ -126,10 +113,10 @@ def test_watch_of_a_revision_this_server_never_had_is_refused(api):
     assert (response.status_code, response.json["reason"]) == (504, "Timeout")
 
 
-def test_write_and_closing_wake_a_waiting_watch(api):
-    store = api.app.store
-    for wake in (api.create, store.interrupt):
-        waiting = threading.Thread(target=store.wait, args=(int(now(api)), 60.0))
+def test_write_and_closing_wake_a_waiting_watch(own_api):
+    store = own_api.app.store
+    for wake in (own_api.create, store.interrupt):
+        waiting = threading.Thread(target=store.wait, args=(int(now(own_api)), 60.0))
         waiting.start()
         wake()
         waiting.join(10)
