@@ -29,6 +29,9 @@ TAG_PREFIX = "unikorn:tag:"
 MAX_TAG_NAME = 255 - len(TAG_PREFIX)
 """Characters of a tag's name that fit into the name of a Glance property."""
 
+MAX_TAGS = 64
+"""Tags of a snapshot. Glance takes 128 properties by default, and others than tags need some."""
+
 CLEAN_UP_SECONDS = 3.0
 """What a request may take longer for the deletion of an image that could not be published."""
 
@@ -100,9 +103,15 @@ def snapshot_properties(source: Image, server: Server, request: SnapshotCreate) 
 
 
 def _check_tags(request: SnapshotCreate) -> None:
+    """Refuse what Glance does not take as a property."""
+    if len(request.tags) > MAX_TAGS:
+        raise Unprocessable(f"more than {MAX_TAGS} tags", "metadata.tags")
     for index, tag in enumerate(request.tags):
         if len(tag.name) > MAX_TAG_NAME:
             raise Unprocessable(f"longer than {MAX_TAG_NAME} characters", f"metadata.tags[{index}].name")
+        for member, text in (("name", tag.name), ("value", tag.value)):
+            if any(character > "\uffff" for character in text):
+                raise Unprocessable("characters beyond U+FFFF are not possible", f"metadata.tags[{index}].{member}")
 
 
 def _create(tenancy: Tenancy, server: Server, name: str, properties: Mapping[str, str]) -> str:

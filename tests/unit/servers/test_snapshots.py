@@ -368,3 +368,26 @@ def test_a_tag_whose_name_is_no_name_of_a_property_is_refused() -> None:
     with pytest.raises(Unprocessable) as refusal:
         World().take(request=SnapshotCreate("foobar", (Tag("a", "b"), Tag(longest + "x", "y"))))
     assert refusal.value.field == "metadata.tags[1].name"
+
+
+@pytest.mark.parametrize(
+    ("tags", "field"),
+    [
+        pytest.param((Tag("a", "b"), Tag("\U0001f600", "x")), "metadata.tags[1].name", id="name"),
+        pytest.param((Tag("a", "\U0001f600"),), "metadata.tags[0].value", id="value"),
+        pytest.param(tuple(Tag(str(number), "x") for number in range(65)), "metadata.tags", id="count"),
+    ],
+)
+def test_tags_that_glance_does_not_take_are_refused_before_anything_is_asked_of_the_cloud(
+    tags: tuple[Tag, ...], field: str
+) -> None:
+    world = World()
+
+    with pytest.raises(Unprocessable) as refusal:
+        world.take(request=SnapshotCreate("foobar", tags))
+    assert refusal.value.field == field
+    assert not world.asked_for_an_image
+
+
+def test_as_many_tags_as_are_allowed_and_any_character_of_the_basic_plane_are_taken() -> None:
+    World().take(request=SnapshotCreate("foobar", tuple(Tag(f"日本 {number}", "✓") for number in range(64))))
