@@ -13,11 +13,19 @@ from server_api.servers import (
     provider_create_gates,
     ssh_access,
     tags,
+    updates,
     user_data,
 )
 from server_api.servers.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unprocessable
 from server_api.servers.lookup import PERMISSION, permitted_server, readable_server, region_of
-from server_api.servers.model import API_VERSION_2, AddressPair, Metadata, NetworkAttachment, Server, ServerSpec
+from server_api.servers.model import (
+    API_VERSION_2,
+    Metadata,
+    NetworkAttachment,
+    RebuildMarker,
+    Server,
+    ServerSpec,
+)
 from server_api.servers.ports import (
     AlreadyExists,
     Caller,
@@ -25,14 +33,16 @@ from server_api.servers.ports import (
     Cloud,
     Directory,
     Missing,
+    PortError,
     Refused,
     ServerSelector,
     ServerStore,
     StateConflict,
 )
+from server_api.servers.rebuild import RebuildState
 from server_api.servers.references import certificate_authority, readable_network, security_groups
 from server_api.servers.requests import ServerCreate, ServerQuery, ServerUpdate
-from server_api.servers.source_addresses import address_pairs, masked
+from server_api.servers.source_addresses import address_pairs
 from server_api.servers.surroundings import Network
 from server_api.servers.user_data_augmentation import augment
 
@@ -173,9 +183,9 @@ class Lifecycle:
         if request.image_id != server.spec.image_id:
             self._check_new_image(server, request.image_id)
         self._check_changed_user_data(server.spec, request.user_data or None)
-        spec = _replaced(server.spec, request, groups)
+        spec = updates.replaced(server.spec, request, groups)
         description = request.description or None
-        if spec == _replaceable(server.spec) and description == (server.metadata.description or None):
+        if spec == updates.normal_form(server.spec) and description == (server.metadata.description or None):
             return server
         metadata = replace(
             server.metadata,
@@ -185,13 +195,28 @@ class Lifecycle:
             modified_at=self._clock.now().replace(microsecond=0),
         )
         try:
-            return self._servers.update(replace(server, metadata=metadata, spec=spec))
+            stored = self._servers.update(replace(server, metadata=metadata, spec=spec))
         except StateConflict:
             raise _LostRace from None
         except Missing:
             raise NotFound("the server does not exist") from None
         except Refused as refusal:
             raise Unprocessable(refusal.detail) from None
+        return stored if spec.image_id == server.spec.image_id else self._with_rebuild_intended(stored)
+
+    def _with_rebuild_intended(self, server: Server) -> Server:
+        """Record the intent of a rebuild at once, so that no read says provisioned before the controller has looked.
+
+        Left to the controller for an instance that never ran, whose image its creation decides, and whenever the
+        record cannot be written: its next pass makes it.
+        """
+        if server.status.provisioned_at is None:
+            return server
+        marker = RebuildMarker(server.spec.image_id or "", RebuildState.INITIATED)
+        try:
+            return self._servers.patch_status(server, replace(server, status=replace(server.status, rebuild=marker)))
+        except PortError:
+            return server
 
     def _check_new_image(self, server: Server, image_id: str) -> None:
         """Check an image that would be rebuilt to.
@@ -250,52 +275,3 @@ def _metadata(
         principal_project_id=project_id,
         owner_uid=network.uid,
     )
-
-
-def _replaceable(spec: ServerSpec) -> ServerSpec:
-    """Return the spec with every way of saying "nothing" written as None, and the SSH mode spelled out."""
-    return replace(
-        spec,
-        networks=_replaceable_networks(spec.networks),
-        security_group_ids=spec.security_group_ids or None,
-        public_ip=spec.public_ip or None,
-        user_data=spec.user_data or None,
-        ssh_injection=ssh_access.resolved_mode(spec),
-    )
-
-
-def _replaceable_networks(networks: tuple[NetworkAttachment, ...]) -> tuple[NetworkAttachment, ...]:
-    return tuple(replace(network, allowed_address_pairs=network.allowed_address_pairs or None) for network in networks)
-
-
-def _replaced(stored: ServerSpec, request: ServerUpdate, groups: tuple[str, ...]) -> ServerSpec:
-    """Return the stored spec with what the body can say replaced; what it cannot say stays."""
-    pairs = address_pairs(request.networking.allowed_source_addresses)
-    return replace(
-        _replaceable(stored),
-        image_id=request.image_id,
-        networks=_with_pairs(stored.networks, pairs),
-        tags=request.tags,
-        security_group_ids=groups or None,
-        public_ip=request.networking.public_ip or None,
-        user_data=request.user_data or None,
-    )
-
-
-def _with_pairs(
-    networks: tuple[NetworkAttachment, ...], wanted: tuple[AddressPair, ...]
-) -> tuple[NetworkAttachment, ...]:
-    """Return the networks with the wanted pairs on the first, which is the one a body speaks of.
-
-    A body names prefixes only, in masked form, so a prefix that stays keeps how it is stored and the MAC addresses
-    beside it.
-    """
-    if not networks:
-        return networks
-    stored = networks[0].allowed_address_pairs or ()
-    if list(dict.fromkeys(masked(pair.cidr) for pair in stored)) == [pair.cidr for pair in wanted]:
-        return _replaceable_networks(networks)
-    pairs: list[AddressPair] = []
-    for pair in wanted:
-        pairs.extend([kept for kept in stored if masked(kept.cidr) == pair.cidr] or [pair])
-    return (replace(networks[0], allowed_address_pairs=tuple(pairs) or None), *networks[1:])

@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 
 from server_api.servers.cloud_model import ImageState
+from server_api.servers.conditions import available
+from server_api.servers.derived_status import provisioning_status
 from server_api.servers.errors import Conflict, Forbidden, InvalidRequest, NotFound, Rejection, Unprocessable
 from server_api.servers.lifecycle import Lifecycle
 from server_api.servers.model import (
     AddressPair,
     GateStatus,
     NetworkAttachment,
+    Reason,
     RebuildMarker,
     Server,
     ServerSpec,
@@ -33,6 +36,7 @@ from tests.doubles.store import DELETED_AT, InMemoryServerStore
 from tests.doubles.tenancy import OneProjectCloud
 from tests.unit.servers.builders import (
     AUTHORITY,
+    EARLIER,
     FLAVOR,
     GROUP,
     GROUP_2,
@@ -953,3 +957,45 @@ def test_an_unused_kind_of_the_directory_is_not_looked_up() -> None:
     world.create()
 
     assert world.directory.calls == [f"Network {NETWORK}", f"Region {REGION}"]
+
+
+# Another image
+
+
+RUNNING = ServerStatus(provisioned_at=EARLIER)
+SETTLED = available(RUNNING, Reason.PROVISIONED, "done", EARLIER)
+
+
+def test_u08_another_image_reads_as_provisioning_at_once_and_not_only_after_the_controller_looked() -> None:
+    world = World(server(status=SETTLED))
+    world.cloud.offers.exported_images.append(image(id=OTHER_ID))
+
+    updated = world.update(update_request(image_id=OTHER_ID))
+
+    assert updated.spec.image_id == OTHER_ID
+    assert updated.status.rebuild == RebuildMarker(OTHER_ID, "Initiated")
+    assert updated == world.stored
+    assert provisioning_status(updated) == "provisioning"
+
+
+def test_b22_another_image_before_the_first_boot_is_no_rebuild() -> None:
+    world = World(server())
+    world.cloud.offers.exported_images.append(image(id=OTHER_ID))
+
+    assert world.update(update_request(image_id=OTHER_ID)).status.rebuild is None
+
+
+@pytest.mark.parametrize("error", [StateConflict("kubernetes", "changed"), Unavailable("kubernetes", "down")])
+def test_another_image_is_accepted_although_its_intent_could_not_be_recorded(error: PortError) -> None:
+    world = World(server(status=SETTLED))
+    world.cloud.offers.exported_images.append(image(id=OTHER_ID))
+    world.store.fail("patch_status", error)
+
+    assert world.update(update_request(image_id=OTHER_ID)).spec.image_id == OTHER_ID
+    assert world.stored.status == SETTLED
+
+
+def test_an_update_that_keeps_the_image_records_no_rebuild() -> None:
+    world = World(server(status=SETTLED))
+
+    assert world.update(update_request(tags=(Tag("a", "1"),))).status.rebuild is None
