@@ -75,7 +75,8 @@ def dict_config(level: str = "info") -> dict[str, Any]:
         "loggers": {
             # gunicorn gives its loggers handlers of their own unless it is told otherwise.
             "gunicorn.error": {"level": name, "handlers": ["stdout"], "propagate": False},
-            "gunicorn.access": {"level": name, "handlers": ["stdout"], "propagate": False},
+            # The application writes its own line for each request.
+            "gunicorn.access": {"level": "CRITICAL", "handlers": [], "propagate": False},
             **{library: {"level": quiet} for library in _NEVER_DEBUG},
         },
     }

@@ -15,10 +15,10 @@ from server_api import deadline, trace
 from server_api.controller.metrics import Metrics
 from server_api.controller.transitions import report
 from server_api.servers.finalizers import FINALIZER
-from server_api.servers.model import ConditionType, RebuildMarker, Server
+from server_api.servers.model import ConditionType, Server, ServerStatus
 from server_api.servers.outcomes import Outcome, PassResult
 from server_api.servers.ports import Clock, Events, Missing, PortError, ServerStore, StateConflict
-from server_api.servers.rebuild import RebuildState, raised
+from server_api.servers.provisioning import with_what_was_begun
 
 PASS_SECONDS = 60.0
 """Longest a pass may take, its status write excepted. A healthy one needs a second or two for its ten or so
@@ -29,7 +29,7 @@ CONFLICT_SECONDS = 0.5
 """Pause after a lost write. The next pass reads from the store itself, so there is no cache to wait for; the pause
 only keeps two writers from running in step."""
 
-_ACCEPTANCE_ATTEMPTS = 5
+_ATTEMPTS = 5
 
 _log = structlog.get_logger(__name__)
 
@@ -149,7 +149,7 @@ class Reconciler:
             try:
                 written = self.servers.patch_status(server, after)
             except StateConflict:
-                self._save_acceptance(server, result.status.rebuild)
+                self._save_what_was_begun(server, result.status)
                 raise
             _log_outcome(server, result)
             report(server, after, self.metrics)
@@ -157,19 +157,13 @@ class Reconciler:
             self.events.record(written, event.type, event.reason, event.message)
         return written
 
-    def _save_acceptance(self, server: Server, marker: RebuildMarker | None) -> None:
-        """Write down on a fresh read that the cloud took a rebuild, which a lost race must not make forgotten.
-
-        The next pass would submit it again, and wipe the disk again, if the cloud has put the old image back since.
-        """
-        if marker is None or marker == server.status.rebuild or marker.state != RebuildState.REBUILDING:
-            return
-        for _ in range(_ACCEPTANCE_ATTEMPTS):
+    def _save_what_was_begun(self, server: Server, after: ServerStatus) -> None:
+        """Write down on a fresh read what the pass began in the cloud: a lost race must not make it forgotten."""
+        for _ in range(_ATTEMPTS):
             fresh = self.servers.get(server.id)
-            standing = fresh.status.rebuild
-            if standing is None or standing.target_image_id != marker.target_image_id:
+            status = with_what_was_begun(fresh.status, server.status, after)
+            if status == fresh.status:
                 return
-            status = replace(fresh.status, rebuild=raised(standing, RebuildState.REBUILDING))
             with suppress(StateConflict):
                 self.servers.patch_status(fresh, replace(fresh, status=status))
                 return

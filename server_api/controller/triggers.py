@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from server_api.servers.model import Server
+from server_api.servers.finalizers import FINALIZER
+from server_api.servers.model import ConditionType, Server
 from server_api.servers.provider_create_gates import remaining
 from server_api.servers.rebuild import settled
 
@@ -11,8 +12,8 @@ def wakes(before: Server | None, after: Server | None) -> bool:
     """Say whether a change is worth a pass.
 
     ``before`` is None for a server not seen so far, ``after`` for one that is gone. A mere status write is
-    not worth one: every pass ends with one, and would wake itself for ever. Two are: a rebuild that has settled, and a
-    provider-create gate that was satisfied.
+    not worth one: every pass ends with one, and would wake itself for ever. Some are: a rebuild that has settled, a
+    provider-create gate that was satisfied, and what somebody took away that a pass puts back.
     """
     if before is None or after is None:
         return True
@@ -24,8 +25,14 @@ def wakes(before: Server | None, after: Server | None) -> bool:
         # same ID, and most likely the same generation.
         or old.uid != new.uid
         or settled(after)
+        or (FINALIZER in old.finalizers and FINALIZER not in new.finalizers)
+        or (_was_reconciled(before) and not _was_reconciled(after))
         or _gates_left(after) < _gates_left(before)
     )
+
+
+def _was_reconciled(server: Server) -> bool:
+    return server.status.condition(ConditionType.AVAILABLE) is not None
 
 
 def _gates_left(server: Server) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from server_api.servers.model import ConditionType, Server
+from server_api.servers.model import ConditionType, Reason, Server
 
 _PROVISIONING = {
     "Provisioning": "provisioning",
@@ -29,10 +29,13 @@ def provisioning_status(server: Server) -> str:
     condition = server.status.condition(ConditionType.AVAILABLE)
     if condition is None:
         return "pending"
-    result = _PROVISIONING.get(condition.reason, "provisioning")
-    if result == "provisioned" and server.status.rebuild is not None:
-        return "provisioning"
-    return result
+    return "provisioning" if is_masked(server) else _PROVISIONING.get(condition.reason, "provisioning")
+
+
+def is_masked(server: Server) -> bool:
+    """Say whether the Available condition says provisioned and a recorded rebuild says that it is not so."""
+    condition = server.status.condition(ConditionType.AVAILABLE)
+    return condition is not None and condition.reason == Reason.PROVISIONED and server.status.rebuild is not None
 
 
 def health_status(server: Server) -> str:

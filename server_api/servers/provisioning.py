@@ -9,7 +9,7 @@ from server_api.servers import naming, reference_edges, ssh_access, tags
 from server_api.servers.cloud_model import FloatingIP, Instance, InstanceOrder, Port, PortOrder
 from server_api.servers.conditions import available
 from server_api.servers.errors import Unprocessable
-from server_api.servers.model import Reason, RebuildMarker, Server, ServerStatus, SSHInjection
+from server_api.servers.model import ConditionType, Reason, RebuildMarker, Server, ServerStatus, SSHInjection
 from server_api.servers.observed_state import observe, observe_health_and_phase, rebuild_accepted
 from server_api.servers.outcomes import Outcome, PassResult, Stop
 from server_api.servers.ports import (
@@ -23,12 +23,17 @@ from server_api.servers.ports import (
     Unavailable,
 )
 from server_api.servers.provider_create_gates import remaining
-from server_api.servers.rebuild import Action, Decision, RebuildState, Situation, decide
+from server_api.servers.rebuild import Action, Decision, RebuildState, Situation, decide, raised
 from server_api.servers.surroundings import Region
 from server_api.servers.user_data_augmentation import augment
 
 MARKED_SECONDS = 1.0
 """When to look again after a rebuild's marker changed: the next step waits only for it to be written."""
+
+LATE_SECONDS = 120.0
+"""How long a request whose answer was lost may still take effect: twice what services and proxies usually allow one."""
+
+_AWAITED_INSTANCE = "waiting to see whether the cloud created the instance"
 
 _REASONS = {
     Outcome.SUCCESS: Reason.PROVISIONED,
@@ -89,7 +94,7 @@ class Provisioner:
     def _user_data(self, server: Server) -> bytes | None:
         """Return what a new instance gets: the stored bytes, or a copy that trusts the certificate authority."""
         authority_id = server.spec.ssh_certificate_authority_id
-        if not authority_id or server.status.scheduled_at is not None:
+        if not authority_id or _was_seen(server.status):
             # An instance that was created has its user data, and is not to suffer from what is stored since.
             return server.spec.user_data
         authority = self._directory.ssh_certificate_authority(authority_id)
@@ -142,14 +147,30 @@ class _Progress:
             self._learn(scheduled_at=self.server.status.scheduled_at or instance.created_at or self._now)
             self._converge_image(tenancy, instance)
             return
-        if self.server.status.scheduled_at is not None:
-            # There was one. A second for the same request is worse than none: somebody has to look.
-            raise Stop(Outcome.ERROR, "the server's instance is no longer found in the cloud")
-        instance = tenancy.compute.create(self._instance_order(tenancy, port, user_data))
-        # Nova's answer names no time. Ours says until the next read that there is one.
+        self._refuse_second_instance()
+        order = self._instance_order(tenancy, port, user_data)
+        # Nova's answer names no time. Ours says until the next read that there is one, or may be.
         self._learn(scheduled_at=self._now)
+        try:
+            instance = tenancy.compute.create(order)
+        except Unavailable as error:
+            raise Stop(Outcome.YIELD, f"{_AWAITED_INSTANCE}: {error}") from None
+        except PortError:
+            self._learn(scheduled_at=None)
+            raise
         network_name = naming.cloud_network(self.server.spec.networks[0].id)
         self._set(observe(self.server.status, instance, self._now, network_name))
+
+    def _refuse_second_instance(self) -> None:
+        """Stop when there was an instance, or one may still appear: a second for one request is worse than none."""
+        asked_at = self.server.status.scheduled_at
+        if asked_at is None:
+            return
+        if _was_seen(self.server.status):
+            raise Stop(Outcome.ERROR, "the server's instance is no longer found in the cloud")
+        # Nobody ever saw it: the answer to its create was lost, and the create may still be waiting in the cloud.
+        if (self._now - asked_at).total_seconds() < LATE_SECONDS:
+            raise Stop(Outcome.YIELD, _AWAITED_INSTANCE)
 
     def _converge_image(self, tenancy: Tenancy, instance: Instance) -> None:
         """Do what the rebuild's table says (contract 7.6)."""
@@ -178,10 +199,14 @@ class _Progress:
             raise Stop(
                 Outcome.TERMINAL, f"server_rebuild_failed: the cloud refused the rebuild: {error.detail}"
             ) from None
+        except Unavailable as error:
+            # It may be taken all the same, and late. The monitor sees it when it is; to submit it again before that
+            # could wipe the disk a second time.
+            raise Stop(
+                Outcome.YIELD, f"waiting to see whether the cloud took the rebuild: {error}", LATE_SECONDS
+            ) from None
         except PortError as error:
-            # It may have been taken all the same: then the next pass sees the instance at work, or with the new image,
-            # and submits nothing.
-            raise Stop(Outcome.ERROR, f"the answer to the rebuild was lost or bad: {error}") from None
+            raise Stop(Outcome.ERROR, f"the rebuild was not submitted: {error}") from None
         self._set(replace(self.server.status, rebuild=RebuildMarker(image_id, RebuildState.REBUILDING)))
         self._set(rebuild_accepted(self.server.status, self._now))
 
@@ -206,6 +231,27 @@ class _Progress:
 
     def _set(self, status: ServerStatus) -> None:
         self.server = replace(self.server, status=status)
+
+
+def with_what_was_begun(stored: ServerStatus, before: ServerStatus, after: ServerStatus) -> ServerStatus:
+    """Return ``stored`` with what a pass from ``before`` to ``after`` has begun in the cloud.
+
+    For a pass whose status was not written because somebody else wrote: what the cloud was asked for must not be
+    forgotten, or the next pass would ask again.
+    """
+    if before.scheduled_at is None and stored.scheduled_at is None:
+        stored = replace(stored, scheduled_at=after.scheduled_at)
+    marker, standing = after.rebuild, stored.rebuild
+    if marker is None or standing is None or marker.state != RebuildState.REBUILDING or marker == before.rebuild:
+        return stored
+    if standing.target_image_id != marker.target_image_id:
+        return stored
+    return replace(stored, rebuild=raised(standing, RebuildState.REBUILDING))
+
+
+def _was_seen(status: ServerStatus) -> bool:
+    """Say whether anybody ever saw the instance: its health is written then, and not before."""
+    return status.condition(ConditionType.HEALTHY) is not None
 
 
 def _explain(decision: Decision, instance: Instance) -> str:

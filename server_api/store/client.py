@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from server_api import deadline
-from server_api.servers.ports import Expired, Unavailable
+from server_api.servers.ports import Expired, Missing, Unavailable
 from server_api.settings import Settings
 from server_api.store import failures, tolerant
 from server_api.store.connection import ConfigurationSource, Connection, Session, configuration_source
@@ -23,6 +24,9 @@ from server_api.store.watching import events
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
+
+# Kubernetes' names of objects (RFC 1123 subdomains): nothing that a path would read as something else.
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 _PAGE = 500
 _MOST_LIST_ATTEMPTS = 3
@@ -90,7 +94,7 @@ class KubernetesClient:
 
     def get(self, kind: Kind, namespace: str, name: str) -> RawObject:
         """Return one object."""
-        return self._call("GET", kind.path(namespace, name), Attempt("get", kind.plural, name))
+        return self._call("GET", _object_path(kind, namespace, name), Attempt("get", kind.plural, name))
 
     def list(self, kind: Kind, namespace: str, selector: str = "") -> Listing:
         """Return all objects that match a label selector, read page by page."""
@@ -108,7 +112,7 @@ class KubernetesClient:
     def update(self, kind: Kind, namespace: str, body: Mapping[str, Any]) -> RawObject:
         """Replace an object, of the version in its metadata. Raises StateConflict, Refused."""
         name = body["metadata"]["name"]
-        return self._call("PUT", kind.path(namespace, name), Attempt("update", kind.plural, name), body=body)
+        return self._call("PUT", _object_path(kind, namespace, name), Attempt("update", kind.plural, name), body=body)
 
     def patch(
         self,
@@ -121,19 +125,19 @@ class KubernetesClient:
     ) -> RawObject:
         """Patch an object; a version in the patch's metadata is a precondition. Raises StateConflict, Refused."""
         attempt = Attempt("patch", kind.plural, name)
-        return self._call("PATCH", kind.path(namespace, name), attempt, body=patch, content_type=content_type)
+        return self._call("PATCH", _object_path(kind, namespace, name), attempt, body=patch, content_type=content_type)
 
     def patch_status(self, kind: Kind, namespace: str, name: str, status: Mapping[str, Any], version: str) -> RawObject:
         """Merge into an object's status if it still has that version. Raises StateConflict, Refused."""
         patch = {"metadata": {"resourceVersion": version}, "status": status}
         attempt = Attempt("patch the status of", kind.plural, name)
-        path = kind.path(namespace, name, "status")
+        path = _object_path(kind, namespace, name, "status")
         return self._call("PATCH", path, attempt, body=patch, content_type=MERGE_PATCH)
 
     def delete(self, kind: Kind, namespace: str, name: str) -> None:
         """Ask for deletion; objects that depend on it follow in the background."""
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
-        self._call("DELETE", kind.path(namespace, name), Attempt("delete", kind.plural, name), body=options)
+        self._call("DELETE", _object_path(kind, namespace, name), Attempt("delete", kind.plural, name), body=options)
 
     def watch(
         self, kind: Kind, namespace: str, version: str, selector: str = "", *, silence: float | None = None
@@ -248,3 +252,10 @@ class KubernetesClient:
             return response.data
         except (HTTPError, OSError):
             return b""
+
+
+def _object_path(kind: Kind, namespace: str, name: str, subresource: str | None = None) -> str:
+    """Return an object's path. Raises Missing for text that no object can be named: it would be another path."""
+    if not _NAME.fullmatch(name):
+        raise Missing(failures.KUBERNETES, f"{kind.plural}: no object can have such a name")
+    return kind.path(namespace, name, subresource)

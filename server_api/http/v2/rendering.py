@@ -44,7 +44,8 @@ def _metadata(server: Server) -> dict[str, Any]:
     }
     if server.spec.tags:
         document["tags"] = [{"name": tag.name, "value": tag.value} for tag in server.spec.tags]
-    if available is not None and available.reason in _PROVISIONING_REASONS:
+    # While a rebuild is recorded, the condition speaks of the image before it.
+    if available is not None and available.reason in _PROVISIONING_REASONS and not derived_status.is_masked(server):
         document["provisioningStatusDetail"] = _detail(available)
     if healthy is not None and healthy.reason in _HEALTH_REASONS:
         document["healthStatusDetail"] = _detail(healthy)

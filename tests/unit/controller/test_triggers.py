@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from server_api.controller.triggers import wakes
-from server_api.servers.model import Condition, GateStatus, Phase, RebuildMarker, Server
+from server_api.servers.conditions import available
+from server_api.servers.model import Condition, GateStatus, Phase, Reason, RebuildMarker, Server, ServerStatus
 from tests.unit.controller.doubles import NOW, a_server
 
 GATES = ("example.org/a", "example.org/b")
@@ -110,3 +111,15 @@ def test_a_gate_that_was_satisfied_wakes(before: Server, after: Server, expected
 
 def test_a_server_without_gates_is_not_woken_by_records_of_some() -> None:
     assert not wakes(gated(gates=None), gated(*GATES, gates=None))
+
+
+def test_what_somebody_took_away_that_a_pass_puts_back_is_worth_a_pass() -> None:
+    settled = available(ServerStatus(), Reason.PROVISIONED, "done", NOW)
+    reconciled = replace(a_server(finalizers=("unikorn",)), status=settled)
+    without_finalizer = replace(reconciled, metadata=replace(reconciled.metadata, finalizers=()))
+    without_status = replace(reconciled, status=ServerStatus())
+
+    assert not wakes(reconciled, reconciled)
+    assert wakes(reconciled, without_finalizer)
+    assert wakes(reconciled, without_status)
+    assert not wakes(without_status, without_status)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from server_api.servers.derived_status import health_status, provisioning_status
+from server_api.servers.derived_status import health_status, is_masked, provisioning_status
 from server_api.servers.model import ConditionType, RebuildMarker, Server, ServerStatus
 from tests.unit.servers.builders import EARLIER, IMAGE, condition, server
 
@@ -94,3 +94,14 @@ def test_health_is_unknown_without_a_condition() -> None:
 
     assert health_status(server()) == "unknown"
     assert health_status(server(status=ServerStatus(conditions=(errored,)))) == "unknown"
+
+
+def test_only_a_provisioned_server_with_a_recorded_rebuild_is_masked() -> None:
+    marker = RebuildMarker("x", "Initiated")
+    for reason, rebuild, masked in (
+        ("Provisioned", marker, True),
+        ("Provisioned", None, False),
+        ("Errored", marker, False),
+    ):
+        status = ServerStatus((condition(ConditionType.AVAILABLE, "True", reason),), rebuild=rebuild)
+        assert is_masked(server(status=status)) is masked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -31,7 +32,7 @@ from server_api.servers.ports import (
     TimedOut,
     Unavailable,
 )
-from server_api.servers.provisioning import Provisioner
+from server_api.servers.provisioning import LATE_SECONDS, Provisioner, with_what_was_begun
 from server_api.servers.surroundings import Identity, Region
 from server_api.servers.tags import instance_metadata
 from server_api.servers.user_data_augmentation import augment
@@ -68,6 +69,12 @@ PORT = f"server-{SERVER}"
 MAC = "fa:16:3e:00:00:01"
 
 
+SEEN = ServerStatus(
+    scheduled_at=EARLIER, conditions=(condition(ConditionType.HEALTHY, "True", "Healthy", "the instance is ACTIVE"),)
+)
+"""Status of a server whose instance was there at some time."""
+
+
 class World:
     """An identity with a network, two groups and its project in the cloud, where nothing of the server exists yet."""
 
@@ -84,8 +91,8 @@ class World:
     def journal(self) -> list[str]:
         return self.cloud.journal
 
-    def run(self, of_server: Server | None = None) -> PassResult:
-        result = Provisioner(self.directory, self.references, self.cloud).run(of_server or server(), NOW)
+    def run(self, of_server: Server | None = None, now: datetime = NOW) -> PassResult:
+        result = Provisioner(self.directory, self.references, self.cloud).run(of_server or server(), now)
         assert result.events == ()
         return result
 
@@ -437,7 +444,7 @@ def test_a_server_without_a_network_is_an_error_and_no_crash() -> None:
 def test_b07_b30_an_instance_that_was_there_and_is_not_found_leads_to_no_second_one() -> None:
     world = World()
 
-    result = world.run(server(status=ServerStatus(scheduled_at=EARLIER, phase="Running")))
+    result = world.run(server(status=replace(SEEN, phase="Running")))
 
     assert_ended(result, Outcome.ERROR, "Errored", "no longer found")
     assert world.cloud.compute.orders == []
@@ -661,4 +668,44 @@ def test_user_data_that_cannot_be_augmented_is_no_concern_of_an_instance_that_ex
     world.cloud.compute.held.append(instance())
     managed = spec(user_data=b"echo legacy", ssh_certificate_authority_id=AUTHORITY, ssh_injection="ca")
 
-    assert world.run(server(managed, ServerStatus(scheduled_at=EARLIER))).outcome is Outcome.SUCCESS
+    assert world.run(server(managed, SEEN)).outcome is Outcome.SUCCESS
+
+
+@pytest.mark.parametrize("lost", [Unavailable("nova", "the connection broke"), TimedOut("nova", "no answer")])
+def test_b10_a_create_whose_answer_was_lost_is_not_sent_again_while_it_may_still_take_effect(lost: PortError) -> None:
+    world = World()
+    world.cloud.compute.fail("create", lost)
+    first = world.run()
+    assert_ended(first, Outcome.YIELD, "Provisioning", "waiting to see")
+
+    soon = world.run(server(status=first.status), now=NOW + timedelta(seconds=LATE_SECONDS - 1))
+    assert_ended(soon, Outcome.YIELD, "Provisioning", "waiting to see")
+    assert world.journal.count(f"create {NAME}") == 1
+
+    recovered = World()
+    late = recovered.run(server(status=soon.status), now=NOW + timedelta(seconds=LATE_SECONDS + 1))
+    assert late.outcome is Outcome.SUCCESS
+    assert len(recovered.cloud.compute.orders) == 1
+
+
+def test_a_create_whose_answer_was_lost_and_that_took_effect_is_found() -> None:
+    world = World()
+    world.cloud.compute.fail("create", TimedOut("nova", "no answer"))
+    first = world.run()
+    world.cloud.compute.held.append(instance())
+
+    assert world.run(server(status=first.status)).outcome is Outcome.SUCCESS
+    assert world.cloud.compute.orders == []
+
+
+def test_a_create_that_was_refused_is_tried_again_at_the_usual_pace() -> None:
+    world = World()
+    world.cloud.compute.fail("create", Refused("nova", "no"))
+
+    assert world.run().status.scheduled_at is None
+
+
+def test_what_a_pass_began_is_kept_when_its_status_could_not_be_written() -> None:
+    begun = with_what_was_begun(ServerStatus(phase="Stopping"), ServerStatus(), ServerStatus(scheduled_at=EARLIER))
+
+    assert begun == ServerStatus(phase="Stopping", scheduled_at=EARLIER)

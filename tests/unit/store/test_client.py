@@ -92,7 +92,7 @@ def test_b42_content_types_and_bodies_on_the_wire(scripted_api: Any, http: Http,
     client.patch(kinds.SERVER, "ns", "x", {"spec": None})
     client.patch_status(kinds.SERVER, "ns", "x", {"phase": "Running"}, "4")
     client.delete(kinds.SERVER, "ns", "x")
-    client.get(kinds.SECRET, "ns", "a/b")
+    client.get(kinds.SECRET, "ns", "a.b")
     path = "/apis/region.unikorn-cloud.org/v1alpha1/namespaces/ns/servers"
     assert [
         (request.method, request.target, request.headers.get("content-type"), json.loads(request.body or b"null"))
@@ -113,7 +113,7 @@ def test_b42_content_types_and_bodies_on_the_wire(scripted_api: Any, http: Http,
             "application/json",
             {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"},
         ),
-        ("GET", "/api/v1/namespaces/ns/secrets/a%2Fb", None, None),
+        ("GET", "/api/v1/namespaces/ns/secrets/a.b", None, None),
     ]
 
 
@@ -219,3 +219,14 @@ def test_a_guarded_client_calls_nothing_once_it_may_not(scripted_api: Any, http:
         guarded.get(kinds.SERVER, "ns", "x")
     client.get(kinds.SERVER, "ns", "x")
     assert len(scripted_api.requests) == 2
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "A", "a b", "a%2e", "a\n", "-a", "é"])
+def test_text_that_no_object_can_be_named_is_missing_and_never_part_of_a_path(
+    connect: Callable[..., KubernetesClient], scripted_api: Any, name: str
+) -> None:
+    client = connect(scripted_api.url)
+    for call in (client.get, client.delete):
+        with pytest.raises(ports.Missing):
+            call(kinds.SSH_CERTIFICATE_AUTHORITY, "ns", name)
+    assert scripted_api.requests == []
