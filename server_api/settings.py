@@ -28,6 +28,7 @@ class Settings:
     kubeconfig: Path | None = _setting(
         None, "Kubernetes client configuration; empty: $KUBECONFIG, or the pod's service account."
     )
+    identity_url: str = _setting("", "Scheme and host of the service that issues tokens; empty: the operator does.")
     tokens_file: Path | None = _setting(None, "File of bearer tokens and their rights (docs/operations.md).")
 
     request_deadline: float = _setting(10.0, "Seconds a request may take in all; then 504.")

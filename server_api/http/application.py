@@ -14,6 +14,7 @@ from server_api.http import (
     health,
     metrics,
     version,
+    well_known,
 )
 from server_api.http import services as wiring
 from server_api.http.path_parameters import ServerIDConverter
@@ -31,6 +32,7 @@ def build_app(services: Services, settings: Settings) -> Flask:
     # A path is what it says: neither a trailing nor a doubled slash is redirected.
     app.url_map.merge_slashes = False
     app.url_map.converters["server_id"] = ServerIDConverter
+    app.config[well_known.IDENTITY_URL] = settings.identity_url
     wiring.install(app, services)
 
     # What runs before a view runs in this order, and what runs after it in the reverse of it.
@@ -43,7 +45,7 @@ def build_app(services: Services, settings: Settings) -> Flask:
 
     app.register_blueprint(health.blueprint)
     api = documentation.build_api(app)
-    for views in (version, lifecycle, power, console, ssh_key, snapshot, provider_create_gates):
+    for views in (well_known, version, lifecycle, power, console, ssh_key, snapshot, provider_create_gates):
         api.register_blueprint(views.blueprint)
     documentation.publish(app, api)
 

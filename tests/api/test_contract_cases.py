@@ -26,7 +26,6 @@ ELSEWHERE = {
 """Cases that HTTP cannot show: what the controller does."""
 
 NOT_YET = {
-    "T03": "the protected resource document comes with the identity service (issue 6)",
     **dict.fromkeys(("T07", "T08"), "the exchange of tokens comes with the identity service (issue 6)"),
     **dict.fromkeys(("T09", "T10", "T11"), "certificates and principals come with service callers (issue 6)"),
     **dict.fromkeys(("C07", "C08"), "verification of projects comes with the identity service (issue 6)"),

@@ -58,6 +58,7 @@ def test_b58_component_names_are_chosen(document: dict[str, Any]) -> None:
         "ImageSpec",
         "ImageStatus",
         "ProjectScopedResourceReadMetadata",
+        "ProtectedResource",
         "ProvisioningStatusDetail",
         "ResourceWriteMetadata",
         "SSHKey",
@@ -86,6 +87,7 @@ def test_operations_document_the_statuses_of_the_contract(document: dict[str, An
     statuses = {name: set(operation["responses"]) for name, operation in operations(document).items()}
     one = "/api/v2/servers/{serverID}"
     assert statuses == {
+        "GET /.well-known/openid-protected-resource": {"200", "500"},
         "GET /api/version": {"200", "400", "401", "500"},
         "GET /api/v2/servers": (ERRORS - {"404"}) | {"200"},
         "POST /api/v2/servers": ERRORS | BODY | {"201"},
@@ -106,6 +108,7 @@ def test_operations_document_the_statuses_of_the_contract(document: dict[str, An
 
 def test_operations_have_names_of_their_own(document: dict[str, Any]) -> None:
     assert {operation["operationId"] for operation in operations(document).values()} == {
+        "getProtectedResource",
         "getVersion",
         "listServers",
         "createServer",

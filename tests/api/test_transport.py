@@ -30,13 +30,13 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
 def every_operation(client: FlaskClient, server_id: str = NOWHERE) -> list[tuple[str, str]]:
-    """Return method and path of every operation that the document describes."""
+    """Return method and path of every operation that needs credentials, as the document describes them."""
     paths = client.get("/openapi.json").get_json()["paths"]
     operations = [
         (method.upper(), template.replace("{serverID}", server_id))
         for template, methods in paths.items()
-        for method in methods
-        if method != "parameters"
+        for method, operation in methods.items()
+        if method != "parameters" and operation.get("security") != []
     ]
     assert len(operations) >= 15
     return operations
@@ -53,6 +53,22 @@ def test_t02_version_needs_no_permission(client: FlaskClient) -> None:
     body = response.get_json()
     assert body["name"].startswith("unikorn-region-")
     assert re.fullmatch(SEMANTIC_VERSION, body["version"])
+
+
+@pytest.mark.parametrize(("identity_url", "servers"), [("https://id.example", ["https://id.example"]), ("", [])])
+def test_t03_anybody_may_ask_where_to_get_a_token(
+    services: Services, settings: Settings, identity_url: str, servers: list[str]
+) -> None:
+    client = build_app(services, replace(settings, identity_url=identity_url)).test_client()
+    response = client.get("/.well-known/openid-protected-resource", headers={"Host": "api.example.com"})
+    assert response.status_code == 200
+    assert response.get_json() == {
+        "resource": "https://api.example.com",
+        "authorization_servers": servers,
+        "scopes_supported": ["openid", "email", "profile"],
+        "bearer_methods_supported": ["header"],
+    }
+    assert response.headers.getlist("Cache-Control") == ["max-age=86400", "private"]
 
 
 def test_t04_challenge_names_where_to_get_a_token(client: FlaskClient) -> None:

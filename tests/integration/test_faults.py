@@ -70,3 +70,34 @@ def test_a_lost_answer_to_the_create_call_does_not_lead_to_a_second_instance(reg
         region.running(id_)
     assert len(region.cloud.instances(name)) == 1
     region.remove(id_)
+
+
+def test_b10_a_create_that_nova_answers_late_is_one_instance(region: Sandbox) -> None:
+    body = region.body()
+    late = {"id": "late-create", "service": "nova", "method": "POST", "path": "/v2.1/servers", "delay": 9, "times": 1}
+    with region.rules(late):
+        id_, name = region.create(body)["metadata"]["id"], body["metadata"]["name"]
+        wait_for("the lost answer is told", lambda: "waiting to see" in region.condition(id_).get("message", ""))
+        assert region.read(id_)["metadata"]["provisioningStatus"] == "provisioning"
+        region.running(id_)
+    assert len(region.cloud.instances(name)) == 1
+    region.remove(id_)
+
+
+def test_b13_a_rebuild_that_nova_answers_late_is_one_rebuild(region: Sandbox) -> None:
+    body = region.body()
+    id_, name = region.create(body)["metadata"]["id"], body["metadata"]["name"]
+    server = region.running(id_)
+    target = region.world.images["ready-too"].id
+    late = {"id": "late-rebuild", "service": "nova", "method": "POST", "path": "*/action", "delay": 9, "times": 1}
+    with region.rules(late):
+        update = {"metadata": server["metadata"], "spec": {**server["spec"], "imageId": target}}
+        assert region.api().update(id_, update).status_code == 202
+        wait_for("the lost answer is told", lambda: "took the rebuild" in region.condition(id_).get("message", ""))
+        assert region.read(id_)["metadata"]["provisioningStatus"] == "provisioning"
+        region.running(id_)
+    instance = region.cloud.instance(name)
+    assert instance
+    assert instance["image"]["id"] == target
+    assert len(region.cloud.actions(instance["id"], "rebuild")) == 1
+    region.remove(id_)
