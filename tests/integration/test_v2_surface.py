@@ -176,3 +176,45 @@ def test_a_guest_that_trusts_an_authority_gets_both_configurations(region: Sandb
     assert b"TrustedUserCAKeys" in sent
     assert instance["key_name"] is None
     region.remove(id_)
+
+
+@pytest.mark.parametrize(
+    ("image", "flavor", "status", "reason"),
+    [
+        ("foreign", "virtual", 404, "does not exist"),
+        ("not-ready", "virtual", 422, "image is not ready"),
+        ("aarch64", "virtual", 422, "architecture is not compatible"),
+        ("too-large", "virtual", 422, "disk is too small"),
+        ("baremetal", "virtual", 422, "virtualization is not compatible"),
+        ("ready", "baremetal", 422, "virtualization is not compatible"),
+        ("ready", "pinned", 422, "requires infrastructureRef"),
+    ],
+)
+def test_the_image_contract_over_real_images_and_flavors(
+    region: Sandbox, image: str, flavor: str, status: int, reason: str
+) -> None:
+    body = region.body(imageId=region.world.images[image].id, flavorId=region.world.flavors[flavor].id)
+    answer = region.api().create(body)
+    assert answer.status_code == status, answer.text
+    assert reason in answer.json()["error_description"]
+
+
+def test_a_flavor_that_nova_does_not_have_is_not_offered(region: Sandbox) -> None:
+    answer = region.api().create(region.body(flavorId="00000000-0000-4000-8000-000000000000"))
+    assert answer.status_code == 422
+    assert "no longer offered" in answer.json()["error_description"]
+
+
+def test_b72_the_largest_user_data_reaches_nova_byte_for_byte(region: Sandbox) -> None:
+    largest = b"#!/bin/sh\n" + secrets.token_bytes(65_535 // 4 * 3 - 10)
+    user_data = base64.b64encode(largest).decode()
+    body = region.body(userData=user_data)
+    id_, name = region.create(body)["metadata"]["id"], body["metadata"]["name"]
+    region.running(id_)
+    assert region.read(id_)["spec"]["userData"] == user_data
+    instance = as_operator(region).instance(name)
+    assert instance
+    assert base64.b64decode(instance["OS-EXT-SRV-ATTR:user_data"]) == largest
+    region.remove(id_)
+    too_large = base64.b64encode(largest + b"xxx").decode()
+    assert region.api().create(region.body(userData=too_large)).status_code == 422
