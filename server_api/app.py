@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from flask import Flask
 
 from server_api import logs
 from server_api.access.token_file import TokenFile
+from server_api.clock import SystemClock
 from server_api.cloud import OpenStackCloud
 from server_api.http.application import build_app
 from server_api.http.services import Services
@@ -43,7 +42,7 @@ def services(settings: Settings) -> Services:
     servers = KubernetesServerStore(client, namespace)
     directory = KubernetesDirectory(client, namespace)
     credentials = KubernetesCredentials(client, namespace)
-    cloud, clock = OpenStackCloud(credentials, settings), _SystemClock()
+    cloud, clock = OpenStackCloud(credentials, settings), SystemClock()
     return Services(
         lifecycle=Lifecycle(servers, directory, cloud, clock),
         power=Power(servers, directory, cloud),
@@ -54,8 +53,3 @@ def services(settings: Settings) -> Services:
         authenticator=TokenFile(settings.tokens_file),
         readiness=client.ping,
     )
-
-
-class _SystemClock:
-    def now(self) -> datetime:
-        return datetime.now(UTC)

@@ -59,6 +59,6 @@ def lines(env: Mapping[str, str], environment_file: str) -> list[str]:
         f"# the same from the other sides, after:  . {shlex.quote(environment_file)}",
         "kubectl get servers",
         "openstack --os-cloud sandbox server list --all-projects   # pip install python-openstackclient",
-        "# the main job, step by step:  server-api sandbox demo",
+        "# the main job, step by step:  tox run -e sandbox -- demo   (or: server-api sandbox demo)",
         f"# the API's own documentation: {env['SERVER_API_URL']}/docs",
     ]
