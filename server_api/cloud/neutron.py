@@ -142,7 +142,12 @@ def _address_pairs(order: PortOrder) -> list[dict[str, str]]:
 
 def _port_from(port: Any) -> Port:
     addresses = [fixed["ip_address"] for fixed in port.fixed_ips or ()]
-    return Port(id=port.id, name=port.name, private_ip=addresses[0] if addresses else None)
+    return Port(
+        id=port.id,
+        name=port.name,
+        private_ip=addresses[0] if addresses else None,
+        instance_id=port.device_id or None,
+    )
 
 
 def _floating_ip_from(ip: Any) -> FloatingIP:

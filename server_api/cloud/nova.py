@@ -52,6 +52,14 @@ class NovaCompute:
             return None
         return ours[0]
 
+    def get(self, instance_id: str) -> Instance | None:
+        """Return the instance of that ID, None only if Nova says that there is none."""
+        try:
+            with translated("nova"):
+                return instance_from(self._clients.nova.servers.get(instance_id).to_dict())
+        except Missing:
+            return None
+
     @translated("nova")
     def instances(self) -> Sequence[Instance]:
         """Return every instance of the project that Nova can describe at the moment."""
@@ -112,6 +120,17 @@ class NovaCompute:
         Raises Missing, StateConflict, Refused.
         """
         self._clients.nova.servers.rebuild(instance_id, image_id)
+
+    @translated("nova")
+    def last_rebuild(self, instance_id: str) -> str:
+        """Return the request ID of the last rebuild Nova has taken, empty if it took none. Raises Missing.
+
+        Nova records the action before it answers the request, so one that is not there was not taken so far.
+        """
+        # Nova lists them newest first, but the order is not documented.
+        actions = [action.to_dict() for action in self._clients.nova.instance_action.list(instance_id)]
+        rebuilds = [action for action in actions if action["action"] == "rebuild"]
+        return str(max(rebuilds, key=lambda action: action["start_time"])["request_id"]) if rebuilds else ""
 
     @translated("nova")
     def console_output(self, instance_id: str, lines: int | None) -> str:

@@ -121,6 +121,9 @@ class _FencedCompute(Compute):
     def find(self, name: str, server_id: str) -> Instance | None:
         return self.inner.find(name, server_id)
 
+    def get(self, instance_id: str) -> Instance | None:
+        return self.inner.get(instance_id)
+
     def instances(self) -> Sequence[Instance]:
         return self.inner.instances()
 
@@ -151,6 +154,9 @@ class _FencedCompute(Compute):
     def rebuild(self, instance_id: str, image_id: str) -> None:
         with self.fence.effect():
             self.inner.rebuild(instance_id, image_id)
+
+    def last_rebuild(self, instance_id: str) -> str:
+        return self.inner.last_rebuild(instance_id)
 
     def console_output(self, instance_id: str, lines: int | None) -> str:
         return self.inner.console_output(instance_id, lines)

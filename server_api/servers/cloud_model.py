@@ -65,11 +65,12 @@ class InstanceOrder:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A Neutron port. ``private_ip`` is its first fixed address."""
+    """A Neutron port. ``private_ip`` is its first fixed address, ``instance_id`` the instance it is bound to."""
 
     id: str
     name: str
     private_ip: str | None = None
+    instance_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +92,19 @@ class FloatingIP:
 
 
 @dataclass(frozen=True, slots=True)
+class ResourceProvider:
+    """A host as Placement knows it."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Flavor:
-    """A flavor that a region exports (contract 6.7). Memory in MiB, disk in decimal GB; None disk: Nova names none."""
+    """A flavor that a region exports (contract 6.7). Memory in MiB, disk in decimal GB; None disk: Nova names none.
+
+    ``extra_specs`` are Nova's own.
+    """
 
     id: str
     name: str
@@ -103,6 +115,7 @@ class Flavor:
     baremetal: bool = False
     pinned_only: bool = False
     cpu_family: str | None = None
+    extra_specs: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 class ImageState(StrEnum):

@@ -136,6 +136,28 @@ class RebuildMarker:
     state: str
 
 
+class CloudRequestKind(StrEnum):
+    """What the cloud must not be asked for twice."""
+
+    CREATE = "create"
+    REBUILD = "rebuild"
+
+
+@dataclass(frozen=True, slots=True)
+class CloudRequest:
+    """The write-ahead record of a request to the cloud that must not be repeated.
+
+    It is stored before the request is sent, so that whoever comes after a crash or a lost answer knows that the cloud
+    may have been asked. ``image_id`` is the image asked for. ``before`` is Nova's ID of the last rebuild it had recorded
+    until then: another one later tells that this request was taken. It is empty if there was none.
+    """
+
+    kind: CloudRequestKind
+    image_id: str
+    sent_at: datetime
+    before: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
     """What was observed and done (contract 4.4)."""
@@ -164,6 +186,7 @@ class Metadata:
 
     ``name`` is the display name, which is also the Nova instance's name. ``network_id`` and ``api_version`` are the
     labels that only v2 objects carry. ``owner_uid`` is the uid of the owning Network, written once at creation.
+    ``cloud_request`` belongs to the controller.
     """
 
     name: str
@@ -185,6 +208,7 @@ class Metadata:
     deleted_at: datetime | None = None
     finalizers: tuple[str, ...] = ()
     owner_uid: str | None = None
+    cloud_request: CloudRequest | None = None
     uid: str = ""
     generation: int = 0
     resource_version: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from server_api.servers.model import ServerStatus
+from server_api.servers.model import Server, ServerStatus
 from server_api.servers.ports import EventType
 
 
@@ -38,13 +38,18 @@ class PassEvent:
 class PassResult:
     """What a pass came to: the status to write (conditions included) and the events to record.
 
-    ``again_in`` is in how many seconds to look again; None leaves it to the outcome's usual interval.
+    ``again_in`` is in how many seconds to look again; None leaves it to the outcome's usual interval. ``stored`` is the
+    server as the pass itself last wrote it, which ``status`` is to replace the status of; None when it wrote nothing.
+    ``unreachable``: the outcome is that of a dependency that is down, slow or does not let us in, and would be the same
+    for any other server of the project.
     """
 
     outcome: Outcome
     status: ServerStatus
     events: tuple[PassEvent, ...] = ()
     again_in: float | None = None
+    stored: Server | None = None
+    unreachable: bool = False
 
 
 class Stop(Exception):

@@ -19,6 +19,7 @@ from server_api.servers.cloud_model import (
     InstanceOrder,
     Port,
     PortOrder,
+    ResourceProvider,
 )
 from server_api.servers.model import Server
 from server_api.servers.surroundings import (
@@ -214,6 +215,9 @@ class Compute(Protocol):
         Raises Ambiguous when there are several.
         """
 
+    def get(self, instance_id: str) -> Instance | None:
+        """Return the instance of that ID, whosever it is; None only if definitely absent."""
+
     def instances(self) -> Sequence[Instance]:
         """Return every instance of the project, in one bulk list."""
 
@@ -237,6 +241,12 @@ class Compute(Protocol):
 
     def rebuild(self, instance_id: str, image_id: str) -> None:
         """Rebuild the root disk from an image, and nothing else. Raises Missing, StateConflict, Refused."""
+
+    def last_rebuild(self, instance_id: str) -> str:
+        """Return the cloud's ID of the last rebuild that it has taken of an instance, empty if it took none.
+
+        Raises Missing.
+        """
 
     def console_output(self, instance_id: str, lines: int | None) -> str:
         """Return the last lines of the console, the cloud's own choice of them for None. Raises as ``start``."""
@@ -293,6 +303,20 @@ class TenancyImages(Protocol):
         """Delete the image; one already gone is no error."""
 
 
+class Placement(Protocol):
+    """The hosts of the region, asked with the region's rights on the identity's project (contract 6.6)."""
+
+    def providers(self, resource_class: str, traits: Sequence[str]) -> Sequence[ResourceProvider]:
+        """Return the hosts that have one of the resource class left, and the traits (``!NAME``: not that one)."""
+
+
+class Baremetal(Protocol):
+    """The nodes of the region, asked with the region's rights on the identity's project (contract 6.12)."""
+
+    def provision_state(self, instance_id: str) -> str | None:
+        """Return the provision state of the node an instance is on, None if there is none. Raises Ambiguous."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tenancy:
     """One identity's project in the cloud, with the identity's own credentials unless said otherwise."""
@@ -300,6 +324,8 @@ class Tenancy:
     compute: Compute
     networking: Networking
     images: TenancyImages
+    placement: Placement
+    baremetal: Baremetal
     ssh_key_name: str | None
 
 

@@ -94,11 +94,21 @@ class FlavorMetadata:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacementPreflight:
+    """That Placement is to be asked before a pinned server is created, and the traits a host must have besides the
+    flavor's (contract 4.9 and 6.6).
+    """
+
+    required_traits: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Region:
     """One region and how its OpenStack is configured.
 
     ``flavor_ids`` None: every public flavor is exported. ``image_signing_key`` is a PEM public key, or None.
-    ``secret_namespace`` and ``secret_name`` say where the service account's Secret is.
+    ``secret_namespace`` and ``secret_name`` say where the service account's Secret is. ``placement_preflight`` None:
+    pinned servers are created without asking Placement first.
     """
 
     id: str
@@ -112,3 +122,4 @@ class Region:
     image_signing_key: str | None = None
     external_network_ids: frozenset[str] = frozenset()
     external_network_tags: frozenset[str] = frozenset()
+    placement_preflight: PlacementPreflight | None = None

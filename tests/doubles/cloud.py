@@ -17,6 +17,7 @@ from server_api.servers.cloud_model import (
     Port,
     PortOrder,
     PowerState,
+    ResourceProvider,
 )
 from server_api.servers.ports import Missing, Tenancy
 from server_api.servers.surroundings import Region
@@ -77,7 +78,14 @@ class CloudDouble:
     def tenancy(self, region: Region, identity_id: str) -> Tenancy:
         """Return the one project there is."""
         self.note("tenancy")
-        return Tenancy(ComputeDouble(self), NetworkingDouble(self), ImagesDouble(self), "key")
+        return Tenancy(
+            compute=ComputeDouble(self),
+            networking=NetworkingDouble(self),
+            images=ImagesDouble(self),
+            placement=PlacementDouble(self),
+            baremetal=BaremetalDouble(self),
+            ssh_key_name="key",
+        )
 
 
 class CatalogueDouble:
@@ -109,6 +117,14 @@ class ComputeDouble:
     def find(self, name: str, server_id: str) -> Instance | None:
         self._cloud.note("find")
         return next((i for i in self._cloud.held.values() if i.name == name and i.server_id == server_id), None)
+
+    def get(self, instance_id: str) -> Instance | None:
+        self._cloud.note("get", instance_id)
+        return self._cloud.held.get(instance_id)
+
+    def last_rebuild(self, instance_id: str) -> str:
+        self._cloud.note("last_rebuild", instance_id)
+        return ""
 
     def instances(self) -> Sequence[Instance]:
         self._cloud.note("instances")
@@ -189,6 +205,28 @@ class ImagesDouble:
     def delete(self, image_id: str) -> None:
         self._cloud.note("delete_image", image_id)
         self._cloud.unpublished.pop(image_id, None)
+
+
+class PlacementDouble:
+    """``ports.Placement`` without a host."""
+
+    def __init__(self, cloud: CloudDouble) -> None:
+        self._cloud = cloud
+
+    def providers(self, resource_class: str, traits: Sequence[str]) -> Sequence[ResourceProvider]:
+        self._cloud.note("providers", resource_class)
+        return ()
+
+
+class BaremetalDouble:
+    """``ports.Baremetal`` without a node."""
+
+    def __init__(self, cloud: CloudDouble) -> None:
+        self._cloud = cloud
+
+    def provision_state(self, instance_id: str) -> str | None:
+        self._cloud.note("provision_state", instance_id)
+        return None
 
 
 class NetworkingDouble:

@@ -14,6 +14,7 @@ from server_api.servers.cloud_model import (
     InstanceOrder,
     Port,
     PortOrder,
+    ResourceProvider,
 )
 from server_api.servers.ports import Missing, PortError, Tenancy
 from server_api.servers.surroundings import Region
@@ -37,7 +38,7 @@ class _Journaled:
 class JournaledCompute(_Journaled):
     """``ports.Compute`` over ``held``. ``dies`` says what a deleted instance becomes: None, or itself with a status.
 
-    ``born`` says what a created instance looks like.
+    ``born`` says what a created instance looks like, ``taken_rebuild`` is the last rebuild that the cloud has recorded.
     """
 
     def __init__(self, journal: list[str], *instances: Instance) -> None:
@@ -46,11 +47,20 @@ class JournaledCompute(_Journaled):
         self.orders: list[InstanceOrder] = []
         self.born: Callable[[Instance], Instance] = lambda instance: instance
         self.dies: Callable[[Instance], Instance | None] = lambda _: None
+        self.taken_rebuild = ""
 
     def find(self, name: str, server_id: str) -> Instance | None:
         self._called("find", name)
         found = (instance for instance in self.held if (instance.name, instance.server_id) == (name, server_id))
         return next(found, None)
+
+    def get(self, instance_id: str) -> Instance | None:
+        self._called("get", instance_id)
+        return next((instance for instance in self.held if instance.id == instance_id), None)
+
+    def last_rebuild(self, instance_id: str) -> str:
+        self._called("last_rebuild", instance_id)
+        return self.taken_rebuild
 
     def instances(self) -> Sequence[Instance]:
         self._called("instances", "")
@@ -188,6 +198,32 @@ class JournaledImages(_Journaled):
         self._called("delete_image", image_id)
 
 
+class JournaledPlacement(_Journaled):
+    """``ports.Placement`` with these hosts, whatever is asked for. The questions are in ``queries``."""
+
+    def __init__(self, journal: list[str]) -> None:
+        super().__init__(journal)
+        self.hosts: list[ResourceProvider] = []
+        self.queries: list[tuple[str, tuple[str, ...]]] = []
+
+    def providers(self, resource_class: str, traits: Sequence[str]) -> Sequence[ResourceProvider]:
+        self._called("providers", resource_class)
+        self.queries.append((resource_class, tuple(traits)))
+        return self.hosts
+
+
+class JournaledBaremetal(_Journaled):
+    """``ports.Baremetal`` with one node in ``state``; None: without a node."""
+
+    def __init__(self, journal: list[str]) -> None:
+        super().__init__(journal)
+        self.state: str | None = None
+
+    def provision_state(self, instance_id: str) -> str | None:
+        self._called("provision_state", instance_id)
+        return self.state
+
+
 @dataclass
 class OneProjectCloud:
     """``ports.Cloud`` with one project for every identity. ``journal`` holds the calls to all of its parts."""
@@ -201,6 +237,8 @@ class OneProjectCloud:
         self.networking = JournaledNetworking(self.journal)
         self.offers = JournaledCatalogue(self.journal)
         self.images = JournaledImages(self.journal)
+        self.placement = JournaledPlacement(self.journal)
+        self.baremetal = JournaledBaremetal(self.journal)
         self.asked_for: list[tuple[str, str]] = []
 
     def catalogue(self, region: Region) -> JournaledCatalogue:
@@ -210,7 +248,9 @@ class OneProjectCloud:
         self.asked_for.append((region.id, identity_id))
         if self.without_credentials:
             raise Missing("kubernetes", "openstackidentities not found")
-        return Tenancy(self.compute, self.networking, self.images, self.ssh_key_name)
+        return Tenancy(
+            self.compute, self.networking, self.images, self.placement, self.baremetal, self.ssh_key_name
+        )
 
 
 def with_status(status: str) -> Callable[[Instance], Instance]:

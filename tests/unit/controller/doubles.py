@@ -288,7 +288,9 @@ class MemoryCloud:
         except KeyError:
             raise Missing("keystone", "no project") from None
         unused: Any = None
-        return Tenancy(compute, networking=unused, images=unused, ssh_key_name=None)
+        return Tenancy(
+            compute, networking=unused, images=unused, placement=unused, baremetal=unused, ssh_key_name=None
+        )
 
 
 @dataclass

@@ -79,6 +79,8 @@ def fenced(port: type[Any], elector: Elector) -> tuple[Any, MagicMock]:
         compute=inner if port is Compute else other,
         networking=inner if port is Networking else other,
         images=inner if port is TenancyImages else other,
+        placement=other,
+        baremetal=other,
         ssh_key_name="key",
     )
     tenancy = fence.cloud(cloud).tenancy(MagicMock(), "identity")
