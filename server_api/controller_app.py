@@ -12,6 +12,7 @@ from types import FrameType
 from server_api import logs
 from server_api.clock import SystemClock
 from server_api.cloud import OpenStackCloud
+from server_api.controller.metrics import Metrics
 from server_api.controller.process import Controller, Dependencies
 from server_api.settings import Settings
 from server_api.store.client import KubernetesClient
@@ -36,20 +37,21 @@ def run_controller(settings: Settings) -> None:
     def ask_to_stop(_number: int, _frame: FrameType | None) -> None:
         stop.set()
 
-    controller = Controller(dependencies(settings), settings)
+    metrics = Metrics()
+    controller = Controller(dependencies(settings, metrics), settings, metrics)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, ask_to_stop)
     controller.run(stop)
 
 
-def dependencies(settings: Settings) -> Dependencies:
+def dependencies(settings: Settings, metrics: Metrics) -> Dependencies:
     """Return the adapters of Kubernetes and OpenStack. Nothing is connected before it is used."""
     client, namespace = KubernetesClient.from_settings(settings), settings.namespace
     return Dependencies(
         servers=KubernetesServerStore(client, namespace),
         directory=KubernetesDirectory(client, namespace),
         references=KubernetesReferences(client, namespace),
-        cloud=OpenStackCloud(KubernetesCredentials(client, namespace), settings),
+        cloud=OpenStackCloud(KubernetesCredentials(client, namespace), settings, metrics.cloud.observe),
         events=KubernetesEvents(client, namespace),
         feed=KubernetesServerFeed(client, namespace),
         leases=KubernetesLeases(client, namespace),

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from server_api.cloud.baremetal import IronicNodes
 from server_api.cloud.catalogue import ExpiringLists, RegionCatalogue
 from server_api.cloud.glance import GlanceTenancyImages
 from server_api.cloud.neutron import NeutronNetworking, exported_external_networks
 from server_api.cloud.nova import NovaCompute
-from server_api.cloud.sessions import CloudClients, CloudCredential, SessionPool
+from server_api.cloud.placement import PlacementHosts
+from server_api.cloud.sessions import CallObserver, CloudClients, CloudCredential, SessionPool, unobserved
 from server_api.servers.cloud_model import Flavor, Image
 from server_api.servers.ports import Credentials, Refused, Tenancy
 from server_api.servers.surroundings import Region
@@ -23,13 +25,14 @@ PROVIDER = "openstack"
 class OpenStackCloud:
     """The port ``Cloud``. Safe for use by many threads; opens no connection and starts no thread by itself.
 
-    Make one for each process, after the fork: it owns the connections and the caches.
+    Make one for each process, after the fork: it owns the connections and the caches. ``observe_call`` is told of every
+    request that is sent.
     """
 
-    def __init__(self, credentials: Credentials, settings: Settings) -> None:
+    def __init__(self, credentials: Credentials, settings: Settings, observe_call: CallObserver = unobserved) -> None:
         self._credentials = credentials
         self._read_timeout = settings.read_timeout
-        self._sessions = SessionPool(settings)
+        self._sessions = SessionPool(settings, observe_call)
         self._flavors: ExpiringLists[Flavor] = ExpiringLists("nova", settings.flavor_cache_seconds)
         self._images: ExpiringLists[Image] = ExpiringLists("glance", settings.image_cache_seconds)
 
@@ -59,10 +62,12 @@ class OpenStackCloud:
             return self._region_clients(region, account.project_id)
 
         return Tenancy(
-            NovaCompute(clients, region_clients),
-            NeutronNetworking(clients, external_networks),
-            GlanceTenancyImages(region_clients),
-            account.ssh_key_name,
+            compute=NovaCompute(clients, region_clients),
+            networking=NeutronNetworking(clients, external_networks),
+            images=GlanceTenancyImages(region_clients),
+            placement=PlacementHosts(region_clients),
+            baremetal=IronicNodes(region_clients),
+            ssh_key_name=account.ssh_key_name,
         )
 
     def _region_clients(self, region: Region, project_id: str | None = None) -> CloudClients:

@@ -40,4 +40,6 @@ def _flavor(record: Mapping[str, Any], metadata: FlavorMetadata) -> Flavor:
         baremetal=metadata.baremetal,
         pinned_only=metadata.pinned_only,
         cpu_family=metadata.cpu_family,
+        # Nova leaves them out where its policy says so.
+        extra_specs=dict(record.get("extra_specs") or {}),
     )

@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,17 +20,19 @@ from typing import TYPE_CHECKING, Any
 
 import glanceclient.v2.client
 import keystoneauth1.access
+import keystoneauth1.adapter
 import keystoneauth1.session
 import novaclient.client
 import requests
 import requests.adapters
 from cachetools import LRUCache
-from keystoneauth1.exceptions import BadGateway
+from keystoneauth1.exceptions import BadGateway, ConnectTimeout, HttpError
 from keystoneauth1.identity import v3
 from openstack.connection import Connection
 
 from server_api import deadline, trace
 from server_api.cloud.errors import translated
+from server_api.servers.ports import PortError
 from server_api.settings import Settings
 
 if TYPE_CHECKING:
@@ -38,6 +41,17 @@ if TYPE_CHECKING:
 NOVA_MICROVERSION = "2.90"
 SESSIONS_KEPT = 256
 CONNECTIONS_PER_HOST = 32
+
+CallObserver = Callable[[str, str, str, float], None]
+"""Told of every request: the service, the method, the class of its outcome, and how many seconds it took."""
+
+_SERVICES = {
+    "baremetal": "ironic",
+    "compute": "nova",
+    "image": "glance",
+    "network": "neutron",
+    "placement": "placement",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +93,16 @@ class CloudTransport(requests.adapters.HTTPAdapter):
         return super().send(request, *args, **kwargs)
 
 
+def unobserved(service: str, method: str, outcome: str, seconds: float) -> None:
+    """Do nothing: the ``CallObserver`` of who does not count."""
+
+
 class CloudSession(keystoneauth1.session.Session):
     """A keystoneauth session that raises on every failed answer, logs nothing and follows no redirect."""
+
+    def __init__(self, observe_call: CallObserver = unobserved, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._observe_call = observe_call
 
     def request(self, url: str, method: str, **kwargs: Any) -> requests.Response:  # type: ignore[override]
         """Send a request. Raises keystoneauth's HttpError for every status from 300 that is no list of choices."""
@@ -88,11 +110,44 @@ class CloudSession(keystoneauth1.session.Session):
         kwargs["log"] = False
         # novaclient loses Retry-After, glanceclient fails on an error body of another shape: neither gets to see one.
         kwargs["raise_exc"] = True
-        response = super().request(url, method, **kwargs)
+        response = self._observed(url, method, kwargs)
         if response.is_redirect:
             # Following it would send the token to whatever host the answer names.
             raise BadGateway(message="redirects are not followed", url=url, method=method)
         return response
+
+    def _observed(self, url: str, method: str, kwargs: dict[str, Any]) -> requests.Response:
+        began = time.monotonic()
+        outcome: str | None = "failed"
+        try:
+            response = super().request(url, method, **kwargs)
+            outcome = _status_class(response.status_code)
+            return response
+        except PortError:
+            # The log-in before it failed, which counted itself: this request was never sent.
+            outcome = None
+            raise
+        except HttpError as error:
+            outcome = _status_class(error.http_status)
+            raise
+        except (ConnectTimeout, TimeoutError):
+            outcome = "timeout"
+            raise
+        finally:
+            if outcome is not None:
+                self._observe_call(_service(url, kwargs), method, outcome, time.monotonic() - began)
+
+
+def _status_class(status: int) -> str:
+    return f"{status // 100}xx"
+
+
+def _service(url: str, kwargs: dict[str, Any]) -> str:
+    """Name the service a request goes to. Log-ins and the discovery of versions name none themselves."""
+    service_type = (kwargs.get("endpoint_filter") or {}).get("service_type")
+    if service_type is None:
+        return "keystone" if url.endswith("/auth/tokens") else "discovery"
+    return _SERVICES.get(service_type, "other")
 
 
 class PasswordLogin(v3.Password):
@@ -133,14 +188,24 @@ class PasswordLogin(v3.Password):
 class CloudClients:
     """The clients of one credential, made when first used: what one of them discovers is kept for its lifetime."""
 
-    def __init__(self, credential: CloudCredential, transport: CloudTransport, cloud_region: str) -> None:
+    def __init__(
+        self,
+        credential: CloudCredential,
+        transport: CloudTransport,
+        cloud_region: str,
+        observe_call: CallObserver = unobserved,
+    ) -> None:
         self.project_id = credential.project_id
         self._cloud_region = cloud_region or None
         connections = requests.Session()
         connections.mount("http://", transport)
         connections.mount("https://", transport)
         self.session = CloudSession(
-            auth=PasswordLogin(credential), session=connections, redirect=False, app_name="server-api"
+            observe_call,
+            auth=PasswordLogin(credential),
+            session=connections,
+            redirect=False,
+            app_name="server-api",
         )
 
     @cached_property
@@ -159,6 +224,16 @@ class CloudClients:
         """Glance's client."""
         return glanceclient.v2.client.Client(session=self.session, region_name=self._cloud_region, interface="public")
 
+    def adapter(self, service_type: str, microversion: str) -> keystoneauth1.adapter.Adapter:
+        """Return plain requests to a service that has no client here, at a microversion sent with each of them."""
+        return keystoneauth1.adapter.Adapter(
+            self.session,
+            service_type=service_type,
+            interface="public",
+            region_name=self._cloud_region,
+            default_microversion=microversion,
+        )
+
     @property
     def network(self) -> NetworkProxy:
         """Neutron's client. The first use asks Neutron for its versions, so call this inside ``translated``."""
@@ -175,9 +250,13 @@ def _no_completion_cache(*_: Any, **__: Any) -> Iterator[None]:
 
 
 class SessionPool:
-    """The clients of the credentials used last. All of them share one pool of connections."""
+    """The clients of the credentials used last. All of them share one pool of connections.
 
-    def __init__(self, settings: Settings) -> None:
+    ``observe_call`` is told of every request that is sent.
+    """
+
+    def __init__(self, settings: Settings, observe_call: CallObserver = unobserved) -> None:
+        self._observe_call = observe_call
         self._transport = CloudTransport(settings.connect_timeout, settings.read_timeout)
         self._cloud_region = settings.openstack_region
         self._clients: LRUCache[str, CloudClients] = LRUCache(maxsize=SESSIONS_KEPT)
@@ -188,6 +267,6 @@ class SessionPool:
         with self._lock:
             clients = self._clients.get(credential.digest)
             if clients is None:
-                clients = CloudClients(credential, self._transport, self._cloud_region)
+                clients = CloudClients(credential, self._transport, self._cloud_region, self._observe_call)
                 self._clients[credential.digest] = clients
             return clients

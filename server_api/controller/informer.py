@@ -52,6 +52,18 @@ class Informer:
         with self._lock:
             return tuple(self._servers.values())
 
+    def project_of(self, server_id: str) -> tuple[str, str] | None:
+        """Return region and identity of a server, which are one cloud project; None for one that has none."""
+        with self._lock:
+            server = self._servers.get(server_id)
+        if server is None or server.metadata.region_id is None or server.metadata.identity_id is None:
+            return None
+        return server.metadata.region_id, server.metadata.identity_id
+
+    def paused(self) -> int:
+        """Return how many known servers are paused."""
+        return sum(server.spec.pause for server in self.servers())
+
     def wake_all(self) -> None:
         """Want a pass over every known server: a new leader does not know what the last one left."""
         for server in self.servers():

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from server_api.cloud_metrics import CloudMetrics
 from server_api.controller.census import StateCensus
 
 _PREFIX = "server_api_controller_"
@@ -21,6 +22,7 @@ class Metrics:
         registry = self.registry = CollectorRegistry()
         self.census = StateCensus()
         registry.register(self.census)
+        self.cloud = CloudMetrics(registry)
         self.provision_seconds = Histogram(
             "unikorn_region_server_provision_duration_seconds",
             "From a server's creation to its first launch.",
@@ -46,6 +48,12 @@ class Metrics:
             _PREFIX + "write_conflicts", "Writes that lost against another's.", ["writer"], registry=registry
         )
         self.retries = Counter(_PREFIX + "queue_retries", "Rate-limited requeues.", registry=registry)
+        self.queue_wait_seconds = Histogram(
+            _PREFIX + "queue_wait_seconds",
+            "From when a server was due for a pass until a worker took it.",
+            buckets=(0.01, 0.1, 0.5, 1, 5, 10, 30, 60, 300),
+            registry=registry,
+        )
         self.poll_seconds = Histogram(
             _PREFIX + "monitor_poll_duration_seconds",
             "Duration of one poll of the monitor.",
@@ -56,21 +64,10 @@ class Metrics:
             "Projects that a poll of the monitor could not read.",
             registry=registry,
         )
-        self._queue_depth = Gauge(_PREFIX + "queue_depth", "Keys waiting to be worked on.", registry=registry)
-        self._leading = Gauge(_PREFIX + "leading", "1 while this replica leads.", registry=registry)
-        self._feed_silence = Gauge(
-            _PREFIX + "feed_silence_seconds",
-            "Seconds since the server feed's last sign of life.",
-            registry=registry,
+        self.events_dropped = Counter(
+            _PREFIX + "events_dropped", "Events given up because too many waited to be written.", registry=registry
         )
 
-    def watch(
-        self,
-        queue_depth: Callable[[], float],
-        leading: Callable[[], float],
-        feed_silence: Callable[[], float],
-    ) -> None:
-        """Ask these whenever the metrics are read."""
-        self._queue_depth.set_function(queue_depth)
-        self._leading.set_function(leading)
-        self._feed_silence.set_function(feed_silence)
+    def watch(self, name: str, meaning: str, value: Callable[[], float]) -> None:
+        """Show ``value`` as a gauge of that name, asked for whenever the metrics are read."""
+        Gauge(_PREFIX + name, meaning, registry=self.registry).set_function(value)

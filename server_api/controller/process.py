@@ -5,13 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
 from server_api.controller.backoff import Backoff
 from server_api.controller.election import Elector, Term
+from server_api.controller.event_queue import EventQueue
 from server_api.controller.fencing import Fence
 from server_api.controller.informer import Informer
+from server_api.controller.lanes import Lanes
 from server_api.controller.metrics import Metrics
 from server_api.controller.monitor import Monitor
 from server_api.controller.probes import ProbeServer
@@ -36,11 +39,17 @@ from server_api.settings import Settings
 STOP_SECONDS = 25.0
 """How long running passes may take to finish on a stop: Kubernetes kills a pod 30 seconds after SIGTERM."""
 
+EVENTS_SECONDS = 2.0
+"""How long the last events may take to be written on a stop, after the passes."""
+
 SILENCE_GRACE_SECONDS = 60.0
 """A quiet watch is renewed after ``watch_seconds``; silence beyond that and this much more is a dead one."""
 
 _RETRY = Backoff(base=1.0, limit=300.0)
 """Of a deletion that failed or a pass that crashed: whoever mends the cause waits five minutes at most."""
+
+_UNREACHABLE = Backoff(base=1.0, limit=60.0)
+"""Of a project that cannot be reached: one pass a minute finds out soon enough that it can."""
 
 _RECONNECT = Backoff(base=1.0, limit=30.0)
 """Of the informer: a store that comes back is seen within half a minute."""
@@ -63,27 +72,31 @@ class Dependencies:
     identity: str
 
 
-PassFactory = Callable[[Directory, References, Cloud], Pass]
+ProvisionerFactory = Callable[[ServerStore, Directory, References, Cloud], Pass]
+DeprovisionerFactory = Callable[[Directory, References, Cloud], Pass]
 
 
 class Controller:
     """One replica of the controller.
 
     Every replica follows the servers; only the elected one acts. ``provisioner`` and ``deprovisioner`` make
-    the rules of the two kinds of pass from fenced ports. Raises ValueError for settings that do not fit
-    together, OSError when the address of the probes is taken.
+    the rules of the two kinds of pass from fenced ports; by default they are those of ``servers``. Raises ValueError
+    for settings that do not fit together, OSError when the address of the probes is taken.
     """
 
     def __init__(
         self,
         dependencies: Dependencies,
         settings: Settings,
-        provisioner: PassFactory = Provisioner,
-        deprovisioner: PassFactory = Deprovisioner,
+        metrics: Metrics | None = None,
+        *,
+        provisioner: ProvisionerFactory | None = None,
+        deprovisioner: DeprovisionerFactory = Deprovisioner,
     ) -> None:
         self._settings = settings
-        self.metrics = Metrics()
-        self._queue = WorkQueue(_RETRY, held=True, on_retry=self.metrics.retries.inc)
+        self.metrics = metrics or Metrics()
+        self._events = EventQueue(dependencies.events, self.metrics.events_dropped.inc)
+        self._queue = self._new_queue()
         self._informer = Informer(dependencies.feed, self._queue.add, _RECONNECT)
         self._elector = Elector(
             dependencies.leases,
@@ -98,19 +111,27 @@ class Controller:
         servers = fence.servers(dependencies.servers)
         cloud = fence.cloud(dependencies.cloud)
         references = fence.references(dependencies.references)
+        provisioner = provisioner or partial(Provisioner, create_attempts=settings.create_attempts)
         self._reconciler = Reconciler(
             servers,
-            provisioner(dependencies.directory, references, cloud),
+            provisioner(servers, dependencies.directory, references, cloud),
             deprovisioner(dependencies.directory, references, cloud),
-            dependencies.events,
+            self._events,
             dependencies.clock,
             self.metrics,
             settings.retry_seconds,
         )
         self._monitor = Monitor(
-            self._informer.servers, servers, dependencies.directory, cloud, dependencies.clock, self.metrics
+            self._informer.servers,
+            self._queue.add,
+            servers,
+            dependencies.directory,
+            cloud,
+            self._events,
+            dependencies.clock,
+            self.metrics,
         )
-        self.metrics.watch(self._queue.depth, self._elector.is_leading, self._informer.silent_seconds)
+        self._show_gauges()
         self._crew = Crew(threading.Event())
         self.probes = ProbeServer(settings.controller_bind, self.unhealthy, self.unready, self.metrics.registry)
 
@@ -124,6 +145,7 @@ class Controller:
         crew = self._crew = Crew(stop)
         retired = threading.Event()
         probes = crew.start("probes", self.probes.run)
+        events = crew.start("events", self._events.run)
         crew.start("informer", lambda: self._informer.run(stop))
         elector = crew.start("elector", lambda: self._stand_for_election(stop, retired))
         monitor = crew.start(
@@ -148,6 +170,8 @@ class Controller:
             self._elector.release()
         else:
             _log.warning("passes are still running; the lease is left to run out")
+        self._events.close()
+        join_all([events], EVENTS_SECONDS)
         self.probes.close()
         join_all([probes], 1.0)
         if crew.dead():
@@ -167,6 +191,30 @@ class Controller:
         if silence > self._settings.watch_seconds + SILENCE_GRACE_SECONDS:
             return [f"the server feed has been silent for {silence:.0f} s"]
         return []
+
+    def _new_queue(self) -> WorkQueue:
+        # Half of the workers, so that a project whose calls hang leaves the other half to everybody else.
+        share = max(1, self._settings.controller_workers // 2)
+        return WorkQueue(
+            _RETRY,
+            lanes=Lanes(lambda key: self._informer.project_of(key), share, _UNREACHABLE),
+            held=True,
+            on_retry=self.metrics.retries.inc,
+            on_taken=self.metrics.queue_wait_seconds.observe,
+        )
+
+    def _show_gauges(self) -> None:
+        show, queue, informer = self.metrics.watch, self._queue, self._informer
+        show("queue_depth", "Servers waiting for a pass that is due.", queue.depth)
+        show("in_work", "Servers a worker is at.", queue.in_work)
+        show(
+            "projects_backing_off",
+            "Projects whose servers wait because they cannot be reached.",
+            queue.projects_backing_off,
+        )
+        show("paused_servers", "Servers that are left alone because their spec says so.", informer.paused)
+        show("leading", "1 while this replica leads.", self._elector.is_leading)
+        show("feed_silence_seconds", "Seconds since the server feed's last sign of life.", informer.silent_seconds)
 
     def _begin_leading(self) -> None:
         self._informer.wake_all()

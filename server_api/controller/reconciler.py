@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
@@ -15,10 +14,9 @@ from server_api import deadline, trace
 from server_api.controller.metrics import Metrics
 from server_api.controller.transitions import report
 from server_api.servers.finalizers import FINALIZER
-from server_api.servers.model import ConditionType, Server, ServerStatus
+from server_api.servers.model import ConditionType, Server
 from server_api.servers.outcomes import Outcome, PassResult
 from server_api.servers.ports import Clock, Events, Missing, PortError, ServerStore, StateConflict
-from server_api.servers.provisioning import with_what_was_begun
 
 PASS_SECONDS = 60.0
 """Longest a pass may take, its status write excepted. A healthy one needs a second or two for its ten or so
@@ -29,8 +27,6 @@ CONFLICT_SECONDS = 0.5
 """Pause after a lost write. The next pass reads from the store itself, so there is no cache to wait for; the pause
 only keeps two writers from running in step."""
 
-_ATTEMPTS = 5
-
 _log = structlog.get_logger(__name__)
 
 
@@ -39,11 +35,13 @@ class Requeue:
     """When a server wants its next pass.
 
     ``after``: in that many seconds; None: when something wakes it. ``backing_off``: after a time that grows with
-    each failure instead.
+    each failure instead. ``reached``: whether a pass reached the server's project; None when it does not tell, or when
+    there was none.
     """
 
     after: float | None = None
     backing_off: bool = False
+    reached: bool | None = field(default=None, compare=False)
 
 
 NEVER = Requeue()
@@ -109,7 +107,8 @@ class Reconciler:
             server = self.servers.update(_with_finalizers(server, (*server.metadata.finalizers, FINALIZER)))
         result = self._run(self.provisioner, "provision", server)
         self._write(server, result)
-        return self._retry(result) if result.outcome in (Outcome.YIELD, Outcome.ERROR) else NEVER
+        requeue = self._retry(result) if result.outcome in (Outcome.YIELD, Outcome.ERROR) else NEVER
+        return replace(requeue, reached=_reached(result))
 
     def _deprovision(self, server: Server) -> Requeue:
         if FINALIZER not in server.metadata.finalizers:
@@ -121,10 +120,14 @@ class Reconciler:
             others = tuple(finalizer for finalizer in server.metadata.finalizers if finalizer != FINALIZER)
             self.servers.update(_with_finalizers(server, others))
             _log.info("server deleted", server_id=server.id)
+        return replace(self._after_deprovisioning(result), reached=_reached(result))
+
+    def _after_deprovisioning(self, result: PassResult) -> Requeue:
+        if result.outcome in (Outcome.SUCCESS, Outcome.TERMINAL):
             return NEVER
         if result.outcome is Outcome.ERROR and result.again_in is None:
             return BACKING_OFF
-        return NEVER if result.outcome is Outcome.TERMINAL else self._retry(result)
+        return self._retry(result)
 
     def _retry(self, result: PassResult) -> Requeue:
         return Requeue(after=self.retry_seconds if result.again_in is None else result.again_in)
@@ -142,31 +145,22 @@ class Reconciler:
             self.metrics.pass_seconds.labels(operation).observe(self.monotonic() - began)
 
     def _write(self, server: Server, result: PassResult) -> Server:
-        """Write the pass's status, if it changed, on condition that nobody wrote since the pass began."""
-        written = server
-        if result.status != server.status:
-            after = replace(server, status=result.status)
-            try:
-                written = self.servers.patch_status(server, after)
-            except StateConflict:
-                self._save_what_was_begun(server, result.status)
-                raise
+        """Write the pass's status, if it changed, on condition that nobody wrote since the pass began or last wrote."""
+        before = written = result.stored or server
+        if result.status != before.status:
+            written = self.servers.patch_status(before, replace(before, status=result.status))
             _log_outcome(server, result)
-            report(server, after, self.metrics)
+            report(before, written, self.metrics, self.events)
         for event in result.events:
             self.events.record(written, event.type, event.reason, event.message)
         return written
 
-    def _save_what_was_begun(self, server: Server, after: ServerStatus) -> None:
-        """Write down on a fresh read what the pass began in the cloud: a lost race must not make it forgotten."""
-        for _ in range(_ATTEMPTS):
-            fresh = self.servers.get(server.id)
-            status = with_what_was_begun(fresh.status, server.status, after)
-            if status == fresh.status:
-                return
-            with suppress(StateConflict):
-                self.servers.patch_status(fresh, replace(fresh, status=status))
-                return
+
+def _reached(result: PassResult) -> bool | None:
+    if result.unreachable:
+        return False
+    # Any other outcome may be that of a pass which ended before it asked the cloud anything, as at a closed gate.
+    return True if result.outcome is Outcome.SUCCESS else None
 
 
 def _with_finalizers(server: Server, finalizers: tuple[str, ...]) -> Server:

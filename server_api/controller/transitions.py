@@ -1,4 +1,4 @@
-"""What is told of a status that changed: log lines and durations (contract 7.8)."""
+"""What is told of a status that changed: log lines, durations and events (contract 7.8)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import structlog
 from prometheus_client import Histogram
 
 from server_api.controller.metrics import Metrics
+from server_api.servers.lifecycle_events import events_of
 from server_api.servers.model import ConditionType, Phase, Server, ServerStatus
+from server_api.servers.ports import Events
 
 _log = structlog.get_logger(__name__)
 
 
-def report(before: Server, after: Server, metrics: Metrics) -> None:
+def report(before: Server, after: Server, metrics: Metrics, events: Events) -> None:
     """Tell of the change from ``before`` to ``after``.
 
     To be called after ``after.status`` was written on condition that ``before`` was still what is stored: so
@@ -21,6 +23,8 @@ def report(before: Server, after: Server, metrics: Metrics) -> None:
     """
     _log_changes(before, after)
     _measure(before, after, metrics)
+    for event in events_of(before, after):
+        events.record(after, event.type, event.reason, event.message)
 
 
 def _log_changes(before: Server, after: Server) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import heapq
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 
 from server_api.controller.backoff import Backoff
+from server_api.controller.lanes import Lanes
 
 
 class WorkQueue:
@@ -20,23 +20,28 @@ class WorkQueue:
     - A delayed key has one timer, the earliest; adding the key at once cancels it.
 
     A held queue gives out nothing, so that a replica that does not lead keeps everything it was told for the
-    moment it does. ``on_retry`` is called for every rate-limited addition; ``monotonic`` returns seconds.
+    moment it does. ``lanes`` say which of the ready keys is next, and which have to wait. ``on_retry`` is called for
+    every rate-limited addition, ``on_taken`` with the seconds for which a taken key was ready; ``monotonic`` returns
+    seconds.
     """
 
     def __init__(
         self,
         backoff: Backoff,
         *,
+        lanes: Lanes | None = None,
         held: bool = False,
         on_retry: Callable[[], None] = lambda: None,
+        on_taken: Callable[[float], None] = lambda _: None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._backoff = backoff
         self._on_retry = on_retry
+        self._on_taken = on_taken
         self._monotonic = monotonic
         self._condition = threading.Condition()
-        self._ready: deque[str] = deque()
-        self._wanted: set[str] = set()
+        self._ready = Lanes(lambda _: None, 1, backoff) if lanes is None else lanes
+        self._wanted: dict[str, float] = {}
         self._in_work: set[str] = set()
         self._timers: list[tuple[float, str]] = []
         self._due: dict[str, float] = {}
@@ -78,7 +83,7 @@ class WorkQueue:
                 key = self._take()
                 if key is not None:
                     return key
-                self._condition.wait(self._seconds_to_next_timer())
+                self._condition.wait(self._seconds_to_next())
             return None
 
     def poll(self) -> str | None:
@@ -86,13 +91,15 @@ class WorkQueue:
         with self._condition:
             return None if self._closed else self._take()
 
-    def done(self, key: str) -> None:
-        """Give a key back after work on it."""
+    def done(self, key: str, reached: bool | None = None) -> None:
+        """Give a key back after work on it, and say whether that reached the key's project; None: it does not tell."""
         with self._condition:
             self._in_work.discard(key)
+            self._ready.done(key, reached, self._monotonic())
             if key in self._wanted:
-                self._ready.append(key)
-                self._condition.notify()
+                self._ready.push(key)
+            # More than one key may have waited for this one's end, or the next time to look has changed.
+            self._condition.notify_all()
 
     def hold(self) -> None:
         """Give out nothing until ``resume``; keys already taken are not affected."""
@@ -116,22 +123,32 @@ class WorkQueue:
         with self._condition:
             return len(self._ready)
 
+    def in_work(self) -> int:
+        """Return how many keys are being worked on."""
+        with self._condition:
+            return len(self._in_work)
+
+    def projects_backing_off(self) -> int:
+        """Return how many projects cannot be reached."""
+        with self._condition:
+            return self._ready.backing_off()
+
     def _add(self, key: str) -> None:
         self._due.pop(key, None)
         if self._closed or key in self._wanted:
             return
-        self._wanted.add(key)
+        self._wanted[key] = self._monotonic()
         if key not in self._in_work:
-            self._ready.append(key)
+            self._ready.push(key)
             self._condition.notify()
 
     def _take(self) -> str | None:
         self._ripen()
-        if self._held or not self._ready:
-            return None
-        key = self._ready.popleft()
-        self._wanted.discard(key)
-        self._in_work.add(key)
+        now = self._monotonic()
+        key = None if self._held else self._ready.pop(now)
+        if key is not None:
+            self._in_work.add(key)
+            self._on_taken(now - self._wanted.pop(key))
         return key
 
     def _ripen(self) -> None:
@@ -142,7 +159,12 @@ class WorkQueue:
             if self._due.get(key) == due:
                 self._add(key)
 
-    def _seconds_to_next_timer(self) -> float | None:
-        if self._held or not self._timers:
+    def _seconds_to_next(self) -> float | None:
+        if self._held:
             return None
-        return max(0.0, self._timers[0][0] - self._monotonic())
+        now = self._monotonic()
+        waits = [self._timers[0][0] - now] if self._timers else []
+        probe = self._ready.seconds_to_next_probe(now)
+        if probe is not None:
+            waits.append(probe)
+        return max(0.0, min(waits)) if waits else None

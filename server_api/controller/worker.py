@@ -32,8 +32,11 @@ class Worker:
 
     def work(self, key: str) -> None:
         """Reconcile one key that was taken from the queue, and give it back with its next time."""
+        reached = None
         try:
-            self._schedule(key, self.reconciler.reconcile(key))
+            requeue = self.reconciler.reconcile(key)
+            reached = requeue.reached
+            self._schedule(key, requeue)
         except LostLeadership:
             # Stays wanted: it waits in the queue until this replica leads again.
             _log.info("pass abandoned, not leading any more", server_id=key)
@@ -43,7 +46,7 @@ class Worker:
             _log.exception("pass crashed", server_id=key)
             self.queue.add_rate_limited(key)
         finally:
-            self.queue.done(key)
+            self.queue.done(key, reached)
 
     def _schedule(self, key: str, requeue: Requeue) -> None:
         if requeue.backing_off:

@@ -4,27 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from server_api.servers import naming, reference_edges
+from server_api.servers import reference_edges
+from server_api.servers.cloud_requests import may_come_late
 from server_api.servers.conditions import available
 from server_api.servers.finalizers import blocks_deletion
-from server_api.servers.model import Reason, Server
-from server_api.servers.outcomes import Outcome, PassResult, Stop
-from server_api.servers.ports import (
-    Cloud,
-    Directory,
-    Missing,
-    Networking,
-    PortError,
-    References,
-    StateConflict,
-    Tenancy,
-)
-
-GONE_SOON_SECONDS = 2.0
-"""When to look again for an instance that Nova was asked to delete: it usually takes a second or two."""
-
-_GONE = frozenset({"DELETED", "SOFT_DELETED"})
-"""Nova statuses of an instance that is as good as deleted: with soft delete on, it may never answer 404."""
+from server_api.servers.lookup import had_instance
+from server_api.servers.model import CloudRequestKind, Reason, Server
+from server_api.servers.outcomes import Outcome, PassResult, Stop, is_unreachable
+from server_api.servers.ports import Cloud, Directory, Missing, PortError, References, StateConflict, Tenancy
+from server_api.servers.removal import remove_instance, remove_port
 
 
 class Deprovisioner:
@@ -42,7 +30,7 @@ class Deprovisioner:
         growing pauses.
         """
         try:
-            self._steps(server)
+            self._steps(server, now)
         except Stop as stop:
             reason = Reason.DEPROVISIONING if stop.outcome is Outcome.YIELD else Reason.ERRORED
             return PassResult(stop.outcome, available(server.status, reason, stop.reason, now), again_in=stop.again_in)
@@ -52,17 +40,19 @@ class Deprovisioner:
                 available(server.status, Reason.DEPROVISIONING, str(error), now),
             )
         except PortError as error:
-            return PassResult(Outcome.ERROR, available(server.status, Reason.ERRORED, str(error), now))
+            status = available(server.status, Reason.ERRORED, str(error), now)
+            return PassResult(Outcome.ERROR, status, unreachable=is_unreachable(error))
         message = "the server is deprovisioned"
         return PassResult(Outcome.SUCCESS, available(server.status, Reason.DEPROVISIONED, message, now))
 
-    def _steps(self, server: Server) -> None:
+    def _steps(self, server: Server, now: datetime) -> None:
         if blocks_deletion(server):
             raise Stop(Outcome.YIELD, "waiting for what still uses the server")
         tenancy = self._tenancy(server)
         if tenancy is not None:
-            _delete_instance(tenancy, server)
-            _delete_port(tenancy.networking, naming.cloud_port(server.id))
+            remove_instance(tenancy, server)
+            _wait_for_late_create(server, now)
+            remove_port(tenancy.networking, server)
         reference_edges.release_all(self._references, server)
 
     def _tenancy(self, server: Server) -> Tenancy | None:
@@ -74,24 +64,8 @@ class Deprovisioner:
             return None
 
 
-def _delete_instance(tenancy: Tenancy, server: Server) -> None:
-    """Delete the instance, and stop the pass until it is gone.
-
-    Forgetting it earlier would leave it running unseen should Nova fail to delete it.
-    """
-    instance = tenancy.compute.find(server.metadata.name, server.id)
-    if instance is None or instance.status in _GONE:
-        return
-    tenancy.compute.delete(instance.id)
-    instance = tenancy.compute.find(server.metadata.name, server.id)
-    if instance is not None and instance.status not in _GONE:
-        raise Stop(Outcome.YIELD, "waiting for the cloud to delete the instance", again_in=GONE_SOON_SECONDS)
-
-
-def _delete_port(networking: Networking, name: str) -> None:
-    port = networking.find_port(name)
-    if port is None:
-        return
-    for floating_ip in networking.floating_ips(port.id):
-        networking.delete_floating_ip(floating_ip.id)
-    networking.delete_port(port.id)
+def _wait_for_late_create(server: Server, now: datetime) -> None:
+    """Stop while the cloud may still create an instance that nobody has seen: it would outlive the server."""
+    late = may_come_late(server.metadata.cloud_request, CloudRequestKind.CREATE, now)
+    if late and not had_instance(server.status):
+        raise Stop(Outcome.YIELD, "waiting to see whether the cloud created the instance")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from server_api.servers import naming
 from server_api.servers.cloud_model import Instance
 from server_api.servers.errors import Forbidden, InvalidRequest, NotFound
-from server_api.servers.model import API_VERSION_2, Server
-from server_api.servers.ports import Caller, Cloud, Compute, Directory, Missing, ServerStore, Tenancy
+from server_api.servers.model import API_VERSION_2, ConditionStatus, ConditionType, Reason, Server, ServerStatus
+from server_api.servers.ports import Caller, Cloud, Directory, Missing, ServerStore, Tenancy
 from server_api.servers.surroundings import Region
 
 PERMISSION = "region:servers"
@@ -54,12 +55,39 @@ def tenancy_of(directory: Directory, cloud: Cloud, server: Server) -> Tenancy:
         raise NotFound("the server's identity has no project in the cloud") from None
 
 
-def instance_of(compute: Compute, server: Server) -> Instance:
+def find_instance(tenancy: Tenancy, server: Server) -> Instance | None:
+    """Return a server's instance, None only if there is definitely none. Raises Ambiguous when there are several.
+
+    It is known by its exact name and our ``serverID`` metadata. One that somebody gave another name in the cloud is
+    found by the server's port, which it is bound to: taken for absent, it would be created a second time, or forgotten.
+    """
+    instance = tenancy.compute.find(server.metadata.name, server.id)
+    if instance is not None:
+        return instance
+    port = tenancy.networking.find_port(naming.cloud_port(server.id))
+    if port is None or port.instance_id is None:
+        return None
+    bound = tenancy.compute.get(port.instance_id)
+    return bound if bound is not None and bound.server_id == server.id else None
+
+
+def instance_of(tenancy: Tenancy, server: Server) -> Instance:
     """Return a server's instance. Raises NotFound."""
-    instance = compute.find(server.metadata.name, server.id)
+    instance = find_instance(tenancy, server)
     if instance is None:
         raise NotFound("the server has no instance in the cloud")
     return instance
+
+
+def had_instance(status: ServerStatus) -> bool:
+    """Say whether anybody ever saw an instance of the server that was not removed for another attempt."""
+    if status.scheduled_at or status.launched_at or status.provisioned_at:
+        return True
+    healthy = status.condition(ConditionType.HEALTHY)
+    if healthy is None:
+        return False
+    # What the reset between two attempts leaves (contract 7.5).
+    return (healthy.status, healthy.reason) != (ConditionStatus.UNKNOWN, Reason.PROVISIONING)
 
 
 def _require(caller: Caller, operation: str, server: Server) -> None:

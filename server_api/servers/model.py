@@ -148,8 +148,8 @@ class CloudRequest:
     """The write-ahead record of a request to the cloud that must not be repeated.
 
     It is stored before the request is sent, so that whoever comes after a crash or a lost answer knows that the cloud
-    may have been asked. ``image_id`` is the image asked for. ``before`` is Nova's ID of the last rebuild it had recorded
-    until then: another one later tells that this request was taken. It is empty if there was none.
+    may have been asked. ``image_id`` is the image asked for. ``before`` is Nova's ID of the last rebuild it had
+    recorded until then, empty if there was none: another one later tells that this request was taken.
     """
 
     kind: CloudRequestKind

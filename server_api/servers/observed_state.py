@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from server_api.servers.baremetal_phase import phase_of
 from server_api.servers.cloud_model import Instance, PowerState
 from server_api.servers.conditions import with_condition
 from server_api.servers.model import ConditionStatus, ConditionType, Phase, Reason, ServerStatus
@@ -18,12 +19,17 @@ _HEALTH: dict[str, tuple[ConditionStatus, Reason]] = {
 }
 
 
-def observe(status: ServerStatus, instance: Instance, now: datetime, network_name: str) -> ServerStatus:
+def observe(
+    status: ServerStatus, instance: Instance, now: datetime, network_name: str, node_state: str | None = None
+) -> ServerStatus:
     """Return ``status`` as one read of the instance makes it: health, rebuild, MAC address, phase and times.
 
-    ``network_name`` is the cloud name of the server's network, whose port's MAC address counts.
+    ``network_name`` is the cloud name of the server's network, whose port's MAC address counts. ``node_state`` is the
+    provision state of the node that an instance on bare metal is being built on, None if that is not known.
     """
     status = observe_health_and_phase(status, instance, now)
+    if node_state is not None and instance.status == "BUILD":
+        status = replace(status, phase=phase_of(node_state))
     if status.rebuild is not None:
         status = replace(status, rebuild=advance(status.rebuild, instance))
     return _with_times(_with_mac_address(status, instance, network_name), instance)

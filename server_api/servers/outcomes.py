@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from server_api.servers.model import Server, ServerStatus
-from server_api.servers.ports import EventType
+from server_api.servers.ports import Denied, EventType, PortError, Unavailable
 
 
 class Outcome(StrEnum):
@@ -55,8 +55,22 @@ class PassResult:
 class Stop(Exception):
     """Ends a pass early with that outcome; ``reason`` becomes the condition's message."""
 
-    def __init__(self, outcome: Outcome, reason: str, again_in: float | None = None) -> None:
+    def __init__(
+        self, outcome: Outcome, reason: str, again_in: float | None = None, *, unreachable: bool = False
+    ) -> None:
         super().__init__(reason)
         self.outcome = outcome
         self.reason = reason
         self.again_in = again_in
+        self.unreachable = unreachable
+
+
+def is_unreachable(error: PortError) -> bool:
+    """Say whether the cloud would fail any other server of the project in the same way.
+
+    A right that one service denies is not such a failure: a quota that is used up reads the same, and deletions end
+    that.
+    """
+    if error.dependency == "kubernetes":
+        return False
+    return isinstance(error, Unavailable) or (isinstance(error, Denied) and error.dependency == "keystone")

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from server_api.servers.errors import InvalidRequest, NotFound
+from server_api.servers.finders import Finder
 from server_api.servers.lookup import instance_of, permitted_server, tenancy_of
 from server_api.servers.model import Phase, Server
 from server_api.servers.ports import (
@@ -24,16 +25,19 @@ Verb = Callable[[Compute, str], None]
 
 
 class Power:
-    """The power verbs of v2. Each needs the rights to read and to update the server.
+    """The power verbs. Each needs the rights to read and to update the server, unless ``find`` asks for others.
 
     Each raises NotFound when there is no such server, or no instance of it; Forbidden; InvalidRequest when the
     instance's state does not allow the verb; PortError when the cloud fails.
     """
 
-    def __init__(self, servers: ServerStore, directory: Directory, cloud: Cloud) -> None:
+    def __init__(
+        self, servers: ServerStore, directory: Directory, cloud: Cloud, find: Finder = permitted_server
+    ) -> None:
         self._servers = servers
         self._directory = directory
         self._cloud = cloud
+        self._find = find
 
     def start(self, caller: Caller, server_id: str) -> None:
         """Start the instance; the stored phase becomes Pending until the monitor sees it running."""
@@ -54,11 +58,11 @@ class Power:
         self._do(caller, server_id, "rebooted", lambda compute, instance: compute.hard_reboot(instance))
 
     def _do(self, caller: Caller, server_id: str, participle: str, verb: Verb) -> Server:
-        server = permitted_server(self._servers, caller, server_id, "update")
-        compute = tenancy_of(self._directory, self._cloud, server).compute
-        instance = instance_of(compute, server)
+        server = self._find(self._servers, caller, server_id, "update")
+        tenancy = tenancy_of(self._directory, self._cloud, server)
+        instance = instance_of(tenancy, server)
         try:
-            verb(compute, instance.id)
+            verb(tenancy.compute, instance.id)
         except Missing:
             raise NotFound("the server has no instance in the cloud") from None
         except StateConflict:

@@ -62,6 +62,24 @@ def satisfied(status: ServerStatus, action: GateAction, actor: str, now: datetim
     return replace(status, provider_create_gates=tuple(gates.values()))
 
 
+def closed_again(spec: ServerSpec, status: ServerStatus, now: datetime) -> ServerStatus:
+    """Return ``status`` with every gate to be satisfied anew: what it was satisfied for has failed and is removed."""
+    return replace(
+        status,
+        provider_create_gates=tuple(
+            GateStatus(
+                condition_type=gate,
+                status=ConditionStatus.UNKNOWN,
+                last_transition_time=now.replace(microsecond=0),
+                actor="region",
+                reason="ProviderCreateRetry",
+                message="the instance failed and was removed; the next attempt waits for this gate again",
+            )
+            for gate in spec.provider_create_gates or ()
+        ),
+    )
+
+
 class ProviderCreateGates:
     """The use case of services that hold a server back until they are ready for it."""
 

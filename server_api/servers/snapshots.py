@@ -115,7 +115,7 @@ def _check_tags(request: SnapshotCreate) -> None:
 
 
 def _create(tenancy: Tenancy, server: Server, name: str, properties: Mapping[str, str]) -> str:
-    instance = instance_of(tenancy.compute, server)
+    instance = instance_of(tenancy, server)
     # Nova takes fewer characters for a property than Glance: tags are set when the image is published.
     untagged = {name: value for name, value in properties.items() if not name.startswith(TAG_PREFIX)}
     try:

@@ -21,6 +21,7 @@ PRINCIPAL_CREATOR = "principal.unikorn-cloud.org/creator"
 MODIFIER = "unikorn-cloud.org/modifier"
 PRINCIPAL_MODIFIER = "principal.unikorn-cloud.org/modifier"
 MODIFIED_AT = "unikorn-cloud.org/modifiedTimestamp"
+CLOUD_REQUEST = "server-api.unikorn-cloud.org/cloud-request"
 
 _LEGAL_VALUE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 

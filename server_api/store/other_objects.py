@@ -12,6 +12,7 @@ from server_api.servers.surroundings import (
     FlavorMetadata,
     Identity,
     Network,
+    PlacementPreflight,
     Region,
     SecurityGroup,
     SSHCertificateAuthority,
@@ -87,7 +88,8 @@ def region_from(stored: Mapping[str, Any]) -> Region:
     spec = mapping(stored.get("spec"))
     openstack = mapping(spec.get("openstack"))
     secret = mapping(openstack.get("serviceAccountSecret"))
-    flavors = mapping(mapping(openstack.get("compute")).get("flavors"))
+    compute = mapping(openstack.get("compute"))
+    flavors = mapping(compute.get("flavors"))
     image_selector = mapping(mapping(openstack.get("image")).get("selector"))
     networks = mapping(mapping(openstack.get("network")).get("externalNetworks"))
     network_selector = mapping(networks.get("selector"))
@@ -104,7 +106,14 @@ def region_from(stored: Mapping[str, Any]) -> Region:
         image_signing_key=pem(image_selector.get("signingKey")),
         external_network_ids=frozenset(texts(network_selector.get("ids"))),
         external_network_tags=frozenset(texts(network_selector.get("tags"))),
+        placement_preflight=_preflight_from(mapping(compute.get("placementPreflight"))),
     )
+
+
+def _preflight_from(stored: Mapping[str, Any]) -> PlacementPreflight | None:
+    if not boolean(stored.get("enabled")):
+        return None
+    return PlacementPreflight(texts(stored.get("requiredTraits")))
 
 
 def pem(value: Any) -> str | None:

@@ -14,6 +14,7 @@ import orjson
 
 from server_api.servers.model import AddressPair, Metadata, NetworkAttachment, Server, ServerSpec, Tag
 from server_api.store import kinds, labels
+from server_api.store.cloud_request import request_from, to_annotation
 from server_api.store.server_status import status_from
 from server_api.store.tolerant import (
     boolean,
@@ -99,6 +100,7 @@ def _metadata_from(metadata: Mapping[str, Any]) -> Metadata:
         deleted_at=moment(metadata.get("deletionTimestamp")),
         finalizers=texts(metadata.get("finalizers")),
         owner_uid=_owner_uid(metadata),
+        cloud_request=request_from(annotation(labels.CLOUD_REQUEST)),
         uid=metadata.get("uid") or "",
         generation=integer(metadata.get("generation")) or 0,
         resource_version=metadata.get("resourceVersion") or "",
@@ -162,6 +164,8 @@ def _write_metadata(metadata: dict[str, Any], before: Metadata | None, server: S
         metadata[key] = values
     if before is None or before.modified_at != after.modified_at:
         _put(metadata["annotations"], labels.MODIFIED_AT, timestamp(after.modified_at))
+    if before is None or before.cloud_request != after.cloud_request:
+        _put(metadata["annotations"], labels.CLOUD_REQUEST, to_annotation(after.cloud_request))
     if before is None or before.finalizers != after.finalizers:
         metadata["finalizers"] = list(after.finalizers)
     if before is None and after.owner_uid:

@@ -45,5 +45,11 @@ def reconciler(world: World, cloud: Cloud, clock: Clock) -> Reconciler:
     )
     events = KubernetesEvents(world.client, NAMESPACE)
     return Reconciler(
-        world.servers, Provisioner(*parts), Deprovisioner(*parts), events, clock, Metrics(), RETRY_SECONDS
+        world.servers,
+        Provisioner(world.servers, *parts),
+        Deprovisioner(*parts),
+        events,
+        clock,
+        Metrics(),
+        RETRY_SECONDS,
     )

@@ -16,10 +16,12 @@ DELETED_AT = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
 class InMemoryServerStore:
     """``ports.ServerStore`` over a dictionary.
 
-    ``calls`` holds the names of all methods called, ``writes`` the names of those that changed something.
+    ``calls`` holds the names of all methods called, ``writes`` the names of those that changed something. ``journal``
+    gets a line for every update, among those of other doubles.
     """
 
-    def __init__(self, *servers: Server) -> None:
+    def __init__(self, *servers: Server, journal: list[str] | None = None) -> None:
+        self._journal = journal
         self.calls: list[str] = []
         self.writes: list[str] = []
         self._version = 0
@@ -67,6 +69,8 @@ class InMemoryServerStore:
 
     def update(self, server: Server) -> Server:
         self._called("update")
+        if self._journal is not None:
+            self._journal.append(f"update {server.id}")
         stored = self._unchanged(server)
         self.writes.append("update")
         generation = stored.metadata.generation + (server.spec != stored.spec)

@@ -248,9 +248,7 @@ class OneProjectCloud:
         self.asked_for.append((region.id, identity_id))
         if self.without_credentials:
             raise Missing("kubernetes", "openstackidentities not found")
-        return Tenancy(
-            self.compute, self.networking, self.images, self.placement, self.baremetal, self.ssh_key_name
-        )
+        return Tenancy(self.compute, self.networking, self.images, self.placement, self.baremetal, self.ssh_key_name)
 
 
 def with_status(status: str) -> Callable[[Instance], Instance]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -265,6 +266,41 @@ def test_a_rebuild_whose_answer_makes_no_sense_is_not_taken_for_accepted(nova, w
 
     with pytest.raises(Unavailable):
         nova.rebuild("1", IMAGE_ID)
+
+
+ACTIONS = "/compute/v2.1/servers/1/os-instance-actions"
+
+
+def action(name: str, number: int) -> dict[str, Any]:
+    return {"action": name, "request_id": f"req-{number}", "start_time": f"2026-03-04T05:06:{number:02}.000000"}
+
+
+@pytest.mark.parametrize(
+    ("actions", "last"),
+    [
+        ([], ""),
+        ([action("create", 1)], ""),
+        ([action("reboot", 4), action("rebuild", 3), action("rebuild", 2), action("create", 1)], "req-3"),
+        ([action("create", 1), action("rebuild", 2), action("rebuild", 3)], "req-3"),
+    ],
+)
+def test_b13_the_last_rebuild_is_the_newest_that_nova_has_recorded(nova, wire, answer, actions, last):
+    wire.answers[f"GET {ACTIONS}"] = answer(200, {"instanceActions": actions})
+
+    assert nova.last_rebuild("1") == last
+
+
+def test_an_instance_is_read_by_its_id_and_absent_only_when_nova_says_so(nova, wire, answer):
+    path = "GET /compute/v2.1/servers/1"
+    wire.answers[path] = answer(200, {"server": record("1")})
+    assert nova.get("1").id == "1"
+
+    wire.answers[path] = answer(404, {"itemNotFound": {"code": 404, "message": "Instance 1 could not be found."}})
+    assert nova.get("1") is None
+
+    wire.answers[path] = answer(404, {"unknown": {}})
+    with pytest.raises(Unavailable):
+        nova.get("1")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from server_api import deadline, trace
 from server_api.cloud.nova import NovaCompute
 from server_api.cloud.sessions import SESSIONS_KEPT, CloudCredential, SessionPool
 from server_api.servers.cloud_model import InstanceOrder
+from server_api.servers.ports import PortError, TimedOut
 
 DETAIL = "/compute/v2.1/servers/detail"
 EMPTY = {"servers": []}
@@ -150,3 +151,76 @@ def test_novaclient_writes_no_completion_cache(nova, wire, answer, tmp_path, mon
     nova.instances()
 
     assert not (tmp_path / "cache").exists()
+
+
+class Observed(list):
+    """The requests told of: service, method, outcome."""
+
+    def __call__(self, service, method, outcome, seconds):
+        assert seconds >= 0
+        self.append((service, method, outcome))
+
+
+@pytest.fixture
+def observed():
+    return Observed()
+
+
+@pytest.fixture
+def observed_clients(credential, settings, observed):
+    return SessionPool(settings, observed).clients(credential)
+
+
+def test_every_request_is_told_with_service_method_and_outcome(observed_clients, observed, wire, answer):
+    wire.answers[f"GET {DETAIL}"] = answer(body=EMPTY)
+    wire.answers["GET /image/v2/images"] = answer(body={"images": []})
+    wire.answers["GET /network/v2.0/ports"] = answer(body={"ports": []})
+
+    NovaCompute(observed_clients, lambda: observed_clients).instances()
+    list(observed_clients.glance.images.list())
+    list(observed_clients.network.ports())
+
+    assert observed == [
+        ("keystone", "POST", "2xx"),
+        ("nova", "GET", "2xx"),
+        ("glance", "GET", "2xx"),
+        ("neutron", "GET", "2xx"),
+    ]
+    assert len(observed) == len(wire.requests)
+
+
+@pytest.mark.parametrize(("status", "outcome"), [(404, "4xx"), (409, "4xx"), (429, "4xx"), (500, "5xx"), (503, "5xx")])
+def test_an_answer_that_fails_is_told_by_its_class(observed_clients, observed, wire, answer, status, outcome):
+    wire.answers[f"GET {DETAIL}"] = answer(status)
+
+    with pytest.raises(PortError):
+        NovaCompute(observed_clients, lambda: observed_clients).instances()
+
+    assert observed[-1] == ("nova", "GET", outcome)
+
+
+def test_no_answer_in_time_is_told_as_that(observed_clients, observed, wire, answer):
+    wire.answers[f"GET {DETAIL}"] = wire.hang
+
+    with pytest.raises(TimedOut), deadline.within(0.2):
+        NovaCompute(observed_clients, lambda: observed_clients).instances()
+
+    assert observed[-1] == ("nova", "GET", "timeout")
+
+
+def test_a_request_whose_log_in_failed_was_not_sent_and_is_not_told(observed_clients, observed, wire, answer):
+    wire.answers["POST /identity/v3/auth/tokens"] = answer(401)
+
+    with pytest.raises(PortError):
+        NovaCompute(observed_clients, lambda: observed_clients).instances()
+
+    assert observed == [("keystone", "POST", "4xx")]
+
+
+def test_a_service_that_is_not_there_is_told_as_failed(settings, observed):
+    clients = SessionPool(settings, observed).clients(CloudCredential("http://127.0.0.1:1", "user", "p", "project"))
+
+    with pytest.raises(PortError):
+        NovaCompute(clients, lambda: clients).instances()
+
+    assert observed == [("keystone", "POST", "failed")]

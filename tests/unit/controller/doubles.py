@@ -23,7 +23,7 @@ from server_api.servers.ports import (
     StateConflict,
     Tenancy,
 )
-from server_api.servers.surroundings import Region
+from server_api.servers.surroundings import FlavorMetadata, Region
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -267,12 +267,28 @@ class MemoryCompute:
 
 
 @dataclass
+class MemoryNodes:
+    """Bare-metal nodes by instance ID; ``failure`` is raised instead."""
+
+    states: dict[str, str] = field(default_factory=dict)
+    failure: PortError | None = None
+    asked: list[str] = field(default_factory=list)
+
+    def provision_state(self, instance_id: str) -> str | None:
+        self.asked.append(instance_id)
+        if self.failure is not None:
+            raise self.failure
+        return self.states.get(instance_id)
+
+
+@dataclass
 class MemoryCloud:
     """One project per identity, and the flavors of every region."""
 
     projects: dict[tuple[str, str], MemoryCompute] = field(default_factory=dict)
     exported: list[Flavor] = field(default_factory=lambda: [Flavor("flavor", "small", 1, 512, 1)])
     flavors_failure: PortError | None = None
+    nodes: MemoryNodes = field(default_factory=MemoryNodes)
 
     def catalogue(self, region: Region) -> Any:
         return self
@@ -289,17 +305,26 @@ class MemoryCloud:
             raise Missing("keystone", "no project") from None
         unused: Any = None
         return Tenancy(
-            compute, networking=unused, images=unused, placement=unused, baremetal=unused, ssh_key_name=None
+            compute, networking=unused, images=unused, placement=unused, baremetal=self.nodes, ssh_key_name=None
         )
 
 
 @dataclass
 class MemoryDirectory:
-    """Regions that exist unless they are said to be broken."""
+    """Regions that exist unless they are said to be broken, and what they say of flavors."""
 
     broken: dict[str, PortError] = field(default_factory=dict)
+    flavor_metadata: tuple[FlavorMetadata, ...] = ()
 
     def region(self, region_id: str) -> Region:
         if region_id in self.broken:
             raise self.broken[region_id]
-        return Region(region_id, f"name-of-{region_id}", "openstack", "http://keystone", "ns", "secret")
+        return Region(
+            region_id,
+            f"name-of-{region_id}",
+            "openstack",
+            "http://keystone",
+            "ns",
+            "secret",
+            flavor_metadata=self.flavor_metadata,
+        )

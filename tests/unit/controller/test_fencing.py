@@ -10,9 +10,11 @@ from server_api import deadline
 from server_api.controller.election import Elector, LostLeadership, Term
 from server_api.controller.fencing import Fence
 from server_api.servers.ports import (
+    Baremetal,
     Cloud,
     Compute,
     Networking,
+    Placement,
     References,
     ServerStore,
     Tenancy,
@@ -47,7 +49,7 @@ WRITES = {
 READS = {
     ServerStore: {"get", "list"},
     References: {"of_identity", "ssh_certificate_authority"},
-    Compute: {"find", "instances", "console_output"},
+    Compute: {"find", "get", "instances", "last_rebuild", "console_output"},
     Networking: {"network_id", "security_group_id", "find_port", "floating_ips"},
     TenancyImages: set(),
 }
@@ -105,6 +107,11 @@ EACH_READ = [(port, method) for port, methods in READS.items() for method in sor
 def test_every_method_of_a_port_is_known_to_read_or_to_write(port: type[Any]) -> None:
     methods = {name for name in vars(port) if not name.startswith("_")}
     assert methods == WRITES[port] | READS[port]
+
+
+@pytest.mark.parametrize(("port", "reads"), [(Placement, {"providers"}), (Baremetal, {"provision_state"})])
+def test_ports_that_are_handed_on_without_a_fence_only_read(port: type[Any], reads: set[str]) -> None:
+    assert {name for name in vars(port) if not name.startswith("_")} == reads
 
 
 @pytest.mark.parametrize(("port", "method"), EACH_WRITE)

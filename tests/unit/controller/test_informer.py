@@ -205,3 +205,13 @@ def test_an_error_that_is_not_the_feeds_is_not_hidden() -> None:
 
     with pytest.raises(KeyError):
         Followed(defect).run()
+
+
+def test_the_project_of_a_server_is_its_region_and_identity() -> None:
+    homeless = a_server("homeless", identity_id=None)
+    informer = Followed([a_server("s1"), homeless]).run().informer
+    assert [informer.project_of(key) for key in ("s1", "homeless", "unknown")] == [("region", "identity"), None, None]
+
+
+def test_paused_servers_are_counted() -> None:
+    assert Followed([a_server("s1"), a_server("s2", pause=True)]).run().informer.paused() == 1

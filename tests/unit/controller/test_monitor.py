@@ -9,18 +9,22 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from server_api.controller import monitor
 from server_api.controller.election import LostLeadership
 from server_api.controller.metrics import Metrics
 from server_api.controller.monitor import Monitor
-from server_api.servers.model import Phase, Server
-from server_api.servers.ports import Missing, PortError, Refused, TimedOut, Unavailable
+from server_api.servers.model import Condition, Phase, Server
+from server_api.servers.ports import Ambiguous, Missing, PortError, Refused, Tenancy, TimedOut, Unavailable
+from server_api.servers.surroundings import FlavorMetadata, Region
 from tests.unit.controller.doubles import (
     NOW,
+    FakeTime,
     FixedClock,
     MemoryCloud,
     MemoryCompute,
     MemoryDirectory,
     MemoryServers,
+    RecordedEvents,
     a_server,
     an_instance,
 )
@@ -34,13 +38,26 @@ class Watched:
         self.cloud = MemoryCloud({("region", name): compute for name, compute in projects.items()})
         self.directory = MemoryDirectory()
         self.metrics = Metrics()
+        self.events = RecordedEvents()
+        self.time = FakeTime()
+        self.woken: list[str] = []
         self.stop = threading.Event()
         self.known: Sequence[Server] = ()
         self.refresh()
         store: Any = self.servers
         cloud: Any = self.cloud
         directory: Any = self.directory
-        self.monitor = Monitor(lambda: self.known, store, directory, cloud, FixedClock(), self.metrics)
+        self.monitor = Monitor(
+            lambda: self.known,
+            self.woken.append,
+            store,
+            directory,
+            cloud,
+            self.events,
+            FixedClock(),
+            self.metrics,
+            self.time,
+        )
 
     def refresh(self) -> None:
         self.known = self.servers.snapshot()[0]
@@ -127,6 +144,11 @@ def test_b26_a_build_that_ends_in_error_shows_on_the_next_poll() -> None:
     assert "No valid host" in condition.message
 
 
+def reason(name: str) -> tuple[Condition, ...]:
+    """An Available condition with that reason."""
+    return (Condition("Available", "False", name),)
+
+
 def test_m15_a_server_whose_instance_is_missing_is_left_alone() -> None:
     watched = Watched(a_server(phase=Phase.BUILDING), identity=project()).poll()
     assert watched.servers.writes == []
@@ -134,21 +156,145 @@ def test_m15_a_server_whose_instance_is_missing_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "stranger",
-    [{"server_id": None}, {"server_id": "s9"}, {"name": "name-s1-and-more"}],
-    ids=["no metadata", "another's metadata", "another name"],
+    ("change", "woken"),
+    [
+        pytest.param({}, [], id="never had an instance"),
+        pytest.param({"scheduled_at": NOW}, ["s1"], id="had one"),
+        pytest.param({"provisioned_at": NOW, "conditions": reason("Provisioned")}, ["s1"], id="provisioned"),
+        pytest.param({"scheduled_at": NOW, "conditions": reason("Provisioning")}, ["s1"], id="in a pass's hands"),
+        pytest.param({"scheduled_at": NOW, "conditions": reason("Errored")}, [], id="says so already"),
+        pytest.param({"scheduled_at": NOW, "pause": True}, [], id="paused"),
+    ],
 )
+def test_b30_a_pass_is_wanted_for_a_server_that_lost_its_instance(change: dict[str, Any], woken: list[str]) -> None:
+    watched = Watched(a_server(**change), identity=project()).poll()
+    assert watched.woken == woken
+    assert watched.servers.writes == []
+
+
+def test_a_list_that_failed_says_nothing_about_any_server() -> None:
+    watched = Watched(a_server(scheduled_at=NOW), identity=project(failure=Unavailable("nova", "down"))).poll()
+    assert watched.woken == []
+
+
+@pytest.mark.parametrize("stranger", [{"server_id": None}, {"server_id": "s9"}])
 def test_a_stranger_of_the_same_name_is_not_taken_for_ours(stranger: dict[str, Any]) -> None:
     compute = MemoryCompute([an_instance(S1, **stranger)])
     assert Watched(S1, identity=compute).poll().servers.writes == []
 
 
-def test_two_instances_of_one_server_are_not_chosen_between() -> None:
-    compute = MemoryCompute([an_instance(S1), an_instance(S1, id="twin", status="ERROR")])
+def test_an_instance_that_was_renamed_in_the_cloud_is_still_the_servers() -> None:
+    compute = MemoryCompute([an_instance(S1, name="renamed")])
+    watched = Watched(S1, identity=compute).poll()
+    assert (watched.phase(), watched.woken) == ("Running", [])
+
+
+def test_of_two_instances_with_a_servers_id_the_one_with_its_name_counts() -> None:
+    compute = MemoryCompute([an_instance(S1, id="copy", name="copy", status="ERROR"), an_instance(S1)])
+    assert Watched(S1, identity=compute).poll().phase() == "Running"
+
+
+@pytest.mark.parametrize("name", [S1.metadata.name, "renamed"])
+def test_two_instances_of_one_server_are_not_chosen_between_and_want_a_pass(name: str) -> None:
+    compute = MemoryCompute([an_instance(S1, name=name), an_instance(S1, name=name, id="twin", status="ERROR")])
+    watched = Watched(S1, identity=compute).poll()
+    assert (watched.servers.writes, watched.woken) == ([], ["s1"])
+
+
+def test_two_instances_that_a_pass_has_told_of_want_no_other() -> None:
+    compute = MemoryCompute([an_instance(S1), an_instance(S1, id="twin")])
+    assert Watched(a_server(conditions=reason("Errored")), identity=compute).poll().woken == []
+
+
+def baremetal(*servers: Server) -> Watched:
+    """Servers on a bare-metal flavor whose instances are being built."""
+    building = [an_instance(s, status="BUILD", power_state=0, launched_at=None) for s in servers]
+    watched = Watched(*servers, identity=MemoryCompute(building))
+    watched.directory.flavor_metadata = (FlavorMetadata("flavor", baremetal=True),)
+    return watched
+
+
+@pytest.mark.parametrize(("state", "phase"), [("available", "Queued"), ("deploying", "Building"), (None, "Building")])
+def test_m11_a_bare_metal_build_shows_how_far_its_node_is(state: str | None, phase: str) -> None:
+    watched = baremetal(S1)
+    watched.cloud.nodes.states = {} if state is None else {"instance-s1": state}
+    assert watched.poll().phase() == phase
+
+
+def test_m11_nodes_that_cannot_be_read_are_told_of_once_and_change_nothing_else() -> None:
+    watched = baremetal(S1, S2)
+    watched.cloud.nodes.failure = Unavailable("ironic", "down")
     with capture_logs() as lines:
-        watched = Watched(S1, identity=compute).poll()
-    assert watched.servers.writes == []
-    assert [line["server_id"] for line in lines] == ["s1"]
+        watched.poll().poll()
+    assert (watched.phase("s1"), watched.phase("s2")) == ("Building", "Building")
+    assert len(watched.cloud.nodes.asked) == 2, "one a poll: the next would fail as well"
+    assert [line["event"] for line in lines if "bare-metal" in line["event"]] == ["bare-metal nodes cannot be read"]
+    assert watched.counted("server_api_controller_monitor_project_failures_total") == 0
+
+
+def test_m11_one_node_that_is_not_the_only_one_hides_no_other() -> None:
+    watched = baremetal(S1, S2)
+    watched.cloud.nodes.failure = Ambiguous("ironic", "two nodes")
+    assert len(watched.poll().cloud.nodes.asked) == 2
+
+
+def test_m12_a_build_on_a_virtual_flavor_asks_for_no_node() -> None:
+    watched = Watched(S1, identity=MemoryCompute([an_instance(S1, status="BUILD", power_state=0)])).poll()
+    assert (watched.phase(), watched.cloud.nodes.asked) == ("Building", [])
+
+
+def test_b31_what_the_poll_saw_is_told_in_events_once() -> None:
+    watched = Watched(S1, identity=project(S1)).poll()
+    watched.refresh()
+    compute = watched.cloud.projects["region", "identity"]
+    compute.listed[0] = replace(compute.listed[0], status="ERROR", fault="No valid host was found")
+    watched.poll()
+    watched.refresh()
+    watched.poll()
+    assert watched.events.recorded == [
+        ("s1", "InstanceCreated", "the cloud has an instance of the server"),
+        ("s1", "InstanceLaunched", "the instance runs for the first time"),
+        ("s1", "InstanceErrored", "the instance is ERROR: No valid host was found"),
+    ]
+
+
+def test_a_write_that_lost_its_race_tells_nothing() -> None:
+    watched = Watched(S1, identity=project(S1))
+    watched.servers.update(watched.servers.get("s1"))
+    watched.poll()
+    assert watched.events.recorded == []
+
+
+def test_a_poll_that_runs_out_of_time_leaves_the_rest_to_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(monitor, "PROJECTS_AT_ONCE", 1)
+    servers = [a_server(identity, identity_id=identity) for identity in ("a", "b", "c")]
+    watched = Watched(*servers, **{server.id: project(server) for server in servers})
+    tenancy = watched.cloud.tenancy
+
+    def slow(region: Region, identity_id: str) -> Tenancy:
+        watched.time.passes(monitor.POLL_SECONDS * 0.6)
+        return tenancy(region, identity_id)
+
+    watched.cloud.tenancy = slow  # type: ignore[method-assign]
+    watched.poll()
+    assert [watched.phase(server.id) for server in servers] == ["Running", "Running", None]
+    watched.refresh()
+    watched.poll()
+    assert watched.phase("c") == "Running"
+
+
+def test_an_unavailable_store_ends_the_look_at_a_project_at_its_first_write() -> None:
+    servers = [a_server(f"s{number}") for number in range(20)]
+    watched = Watched(*servers, identity=project(*servers))
+    tried = []
+
+    def refuse(before: Server, after: Server) -> Server:
+        tried.append(before.id)
+        raise Unavailable("kubernetes", "down")
+
+    watched.servers.patch_status = refuse  # type: ignore[method-assign]
+    watched.poll()
+    assert len(tried) == 1
 
 
 @pytest.mark.parametrize(
@@ -290,14 +436,36 @@ def test_losing_the_lead_ends_the_poll() -> None:
         watched.poll()
 
 
+def test_polls_that_take_longer_than_the_interval_do_not_pile_up() -> None:
+    watched = Watched(S1, identity=project(S1))
+    under_way: list[int] = []
+    most: list[int] = []
+    flavors = watched.cloud.flavors
+
+    def slow() -> Any:
+        under_way.append(1)
+        most.append(len(under_way))
+        watched.time.passes(1000)
+        under_way.pop()
+        return flavors()
+
+    watched.cloud.flavors = slow  # type: ignore[method-assign]
+    rounds = Rounds(3)
+    watched.monitor.run(rounds, 10, lambda: True)
+    assert most == [1, 1, 1]
+    assert rounds.waited == [10, 10, 10, 10], "a whole interval after each poll"
+
+
 class Rounds(threading.Event):
     """A stop that lets a number of intervals pass without waiting."""
 
     def __init__(self, rounds: int) -> None:
         super().__init__()
         self.left = rounds
+        self.waited: list[float | None] = []
 
     def wait(self, timeout: float | None = None) -> bool:
+        self.waited.append(timeout)
         self.left -= 1
         return self.left < 0
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from server_api.controller import process
+from server_api.controller.election import LostLeadership
 from server_api.controller.process import Controller, Dependencies
 from server_api.controller.threads import ThreadDied
 from server_api.servers.conditions import available
@@ -45,12 +46,19 @@ def succeed(reason: Reason) -> Callable[[Server], PassResult]:
 class Replica:
     """A controller over in-memory ports, in a thread of its own."""
 
-    def __init__(self, servers: MemoryServers, leases: MemoryLeases, identity: str = "replica-1") -> None:
+    def __init__(
+        self,
+        servers: MemoryServers,
+        leases: MemoryLeases,
+        identity: str = "replica-1",
+        settings: Settings = SETTINGS,
+    ) -> None:
         self.servers, self.leases = servers, leases
         self.stop = threading.Event()
         self.provisioner = ScriptedPass(succeed(Reason.PROVISIONED))
         self.deprovisioner = ScriptedPass(succeed(Reason.DEPROVISIONED))
         self.cloud = MemoryCloud()
+        self.events = RecordedEvents()
         self.died: ThreadDied | None = None
         ports: dict[str, Any] = {
             "servers": servers,
@@ -58,12 +66,12 @@ class Replica:
             "directory": MemoryDirectory(),
             "references": None,
             "cloud": self.cloud,
-            "events": RecordedEvents(),
+            "events": self.events,
             "leases": leases,
         }
         self.controller = Controller(
             Dependencies(clock=FixedClock(), identity=identity, **ports),
-            SETTINGS,
+            settings,
             provisioner=lambda *_: self.provisioner,
             deprovisioner=lambda *_: self.deprovisioner,
         )
@@ -72,6 +80,9 @@ class Replica:
     def start(self) -> Replica:
         self.thread.start()
         return self
+
+    def metric(self, name: str) -> float | None:
+        return self.controller.metrics.registry.get_sample_value(f"server_api_controller_{name}")
 
     def end(self) -> None:
         self.stop.set()
@@ -144,6 +155,41 @@ def test_a_provisioned_server_is_left_in_peace_until_its_spec_changes(replica: R
     servers.update(replace(stored, spec=replace(stored.spec, flavor_id="new")))
     wait_for(lambda: len(replica.provisioner.seen) == 3)
     assert replica.provisioner.seen[2].spec.flavor_id == "new"
+
+
+def pause(servers: MemoryServers, server_id: str, *, on: bool) -> None:
+    stored = servers.get(server_id)
+    servers.update(replace(stored, spec=replace(stored.spec, pause=on)))
+
+
+def test_a_paused_server_is_left_alone_until_it_is_no_longer_paused(replica: Replica, servers: MemoryServers) -> None:
+    replica.start()
+    servers.wait_until(is_provisioned(servers, "s1"))
+    pause(servers, "s1", on=True)
+    stored = servers.get("s1")
+    servers.update(replace(stored, spec=replace(stored.spec, flavor_id="new")))
+    # What is woken later is worked on later: when this is done, the paused server's turn is over.
+    servers.create(a_server("s2"))
+    servers.wait_until(is_provisioned(servers, "s2"))
+    assert [server.id for server in replica.provisioner.seen] == ["s1", "s2"]
+    assert replica.metric("paused_servers") == 1
+    pause(servers, "s1", on=False)
+    wait_for(lambda: len(replica.provisioner.seen) == 3)
+    assert replica.provisioner.seen[2].spec.flavor_id == "new"
+
+
+def test_the_deletion_of_a_paused_server_waits_until_it_is_no_longer_paused(
+    replica: Replica, servers: MemoryServers
+) -> None:
+    replica.start()
+    servers.wait_until(is_provisioned(servers, "s1"))
+    pause(servers, "s1", on=True)
+    servers.delete("s1")
+    servers.create(a_server("s2"))
+    servers.wait_until(is_provisioned(servers, "s2"))
+    assert replica.deprovisioner.seen == []
+    pause(servers, "s1", on=False)
+    servers.wait_until(lambda: not servers.has("s1"))
 
 
 def test_a_pass_that_yields_is_tried_again_until_it_succeeds(replica: Replica, servers: MemoryServers) -> None:
@@ -292,6 +338,114 @@ def test_b39_readiness_degrades_when_the_feed_falls_silent(replica: Replica, ser
     servers.snapshot = silent  # type: ignore[method-assign]
     servers.close()
     wait_for(lambda: replica.controller.unready() == ["following the servers fails"])
+
+
+def broken_and_whole(count: int) -> list[Server]:
+    """Servers of a broken project, and after them one of another."""
+    return [
+        *(a_server(f"a{number}", identity_id="broken") for number in range(count)),
+        a_server("b", identity_id="whole"),
+    ]
+
+
+def of_broken(server: Server) -> bool:
+    return server.metadata.identity_id == "broken"
+
+
+def unreachable(server: Server) -> PassResult:
+    return PassResult(
+        Outcome.YIELD, available(server.status, Reason.PROVISIONING, "keystone: down", NOW), unreachable=True
+    )
+
+
+def test_a_project_whose_calls_hang_leaves_workers_to_the_others(leases: MemoryLeases) -> None:
+    servers = MemoryServers(*broken_and_whole(100))
+    replica = Replica(servers, leases, settings=replace(SETTINGS, controller_workers=4))
+    hanging, let_go = threading.Semaphore(0), threading.Event()
+
+    def act(server: Server) -> PassResult:
+        if of_broken(server):
+            hanging.release()
+            let_go.wait(10)
+            return unreachable(server)
+        return succeed(Reason.PROVISIONED)(server)
+
+    replica.provisioner.act = act
+    replica.start()
+    servers.wait_until(is_provisioned(servers, "b"))
+    assert all(hanging.acquire(timeout=10) for _ in range(2))
+    assert len([server for server in replica.provisioner.seen if of_broken(server)]) == 2
+    wait_for(lambda: replica.metric("in_work") == 2)
+    # Also what comes while all of the project's places are taken.
+    servers.create(a_server("b2", identity_id="whole"))
+    servers.wait_until(is_provisioned(servers, "b2"))
+    replica.stop.set()
+    let_go.set()
+    replica.join()
+    servers.close()
+
+
+def test_a_project_that_cannot_be_reached_is_probed_and_the_others_are_not_held_up(leases: MemoryLeases) -> None:
+    servers = MemoryServers(*broken_and_whole(100))
+    replica = Replica(servers, leases)
+    mended = threading.Event()
+
+    def act(server: Server) -> PassResult:
+        if of_broken(server) and not mended.is_set():
+            return unreachable(server)
+        return succeed(Reason.PROVISIONED)(server)
+
+    replica.provisioner.act = act
+    replica.start()
+    servers.wait_until(is_provisioned(servers, "b"))
+    wait_for(lambda: replica.metric("projects_backing_off") == 1)
+    assert len([server for server in replica.provisioner.seen if of_broken(server)]) < 5
+    # Nothing is forgotten: not what waited all the time, and not what was asked for meanwhile.
+    servers.delete("a0")
+    mended.set()
+    servers.wait_until(lambda: not servers.has("a0"))
+    servers.wait_until(lambda: all(is_provisioned(servers, f"a{number}")() for number in range(1, 100)))
+    assert replica.metric("projects_backing_off") == 0
+    replica.end()
+    servers.close()
+
+
+def test_events_that_wait_are_written_before_the_process_ends(replica: Replica, servers: MemoryServers) -> None:
+    replica.start()
+    servers.wait_until(is_provisioned(servers, "s1"))
+    replica.end()
+    assert [reason for _, reason, _ in replica.events.recorded] == ["Provisioning", "Provisioned"]
+
+
+def test_a_store_that_hangs_on_events_holds_up_no_pass(replica: Replica, servers: MemoryServers) -> None:
+    let_go = threading.Event()
+    replica.events.record = lambda *_: let_go.wait(10)  # type: ignore[method-assign, assignment]
+    replica.start()
+    for number in range(20):
+        servers.create(a_server(f"n{number}"))
+    servers.wait_until(lambda: all(is_provisioned(servers, f"n{number}")() for number in range(20)))
+    let_go.set()
+
+
+def test_the_default_rules_get_the_fenced_store_and_the_number_of_create_attempts(
+    servers: MemoryServers, leases: MemoryLeases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[Any, ...]] = []
+
+    def provisioner(*ports: Any, create_attempts: int) -> ScriptedPass:
+        made.append((*ports, create_attempts))
+        return ScriptedPass()
+
+    monkeypatch.setattr(process, "Provisioner", provisioner)
+    ports: Any = {"references": None, "cloud": None, "events": None, "directory": "directory"}
+    Controller(
+        Dependencies(servers=servers, feed=servers, leases=leases, clock=FixedClock(), identity="me", **ports),
+        replace(SETTINGS, create_attempts=5),
+    )
+    store, directory, _, _, attempts = made[0]
+    assert (directory, attempts) == ("directory", 5)
+    with pytest.raises(LostLeadership):
+        store.update(servers.get("s1"))
 
 
 def test_settings_that_could_leave_two_leaders_are_refused(servers: MemoryServers, leases: MemoryLeases) -> None:

@@ -11,7 +11,7 @@ from server_api.controller.election import LostLeadership
 from server_api.controller.metrics import Metrics
 from server_api.controller.reconciler import BACKING_OFF, NEVER, PASS_SECONDS, SHORTLY, Reconciler, Requeue
 from server_api.servers.conditions import available
-from server_api.servers.model import Phase, Reason, RebuildMarker, Server, ServerStatus
+from server_api.servers.model import CloudRequest, CloudRequestKind, Phase, Reason, Server, ServerStatus
 from server_api.servers.outcomes import Outcome, PassEvent, PassResult
 from server_api.servers.ports import EventType, PortError, Refused, Unavailable
 from tests.unit.controller.doubles import (
@@ -64,10 +64,10 @@ def bench(**changes: Any) -> Bench:
 
 
 def ending(
-    outcome: Outcome, reason: Reason = Reason.PROVISIONING, again_in: float | None = None
+    outcome: Outcome, reason: Reason = Reason.PROVISIONING, again_in: float | None = None, message: str = "because"
 ) -> Callable[[Server], PassResult]:
     """A pass with that outcome, whose condition says so."""
-    return lambda server: PassResult(outcome, available(server.status, reason, "because", NOW), again_in=again_in)
+    return lambda server: PassResult(outcome, available(server.status, reason, message, NOW), again_in=again_in)
 
 
 def failing(error: Exception) -> Callable[[Server], PassResult]:
@@ -201,29 +201,70 @@ def test_a_status_of_a_server_that_changed_meanwhile_is_not_written_and_the_pass
     )
 
 
-@pytest.mark.parametrize(
-    ("standing", "kept"),
-    [
-        pytest.param(RebuildMarker("new", "Initiated"), RebuildMarker("new", "Rebuilding"), id="the same target"),
-        pytest.param(RebuildMarker("other", "Initiated"), RebuildMarker("other", "Initiated"), id="another target"),
-        pytest.param(None, None, id="none"),
-    ],
-)
-def test_that_the_cloud_took_a_rebuild_survives_a_lost_race(
-    standing: RebuildMarker | None, kept: RebuildMarker | None
-) -> None:
-    tried = bench(finalizers=("unikorn",), rebuild=RebuildMarker("new", "Initiated"))
+def test_the_status_goes_onto_what_the_pass_itself_has_written() -> None:
+    tried = bench(finalizers=("unikorn",))
 
     def act(server: Server) -> PassResult:
-        meanwhile = replace(server.status, phase=Phase.STOPPING, rebuild=standing)
-        tried.servers.patch_status(server, replace(server, status=meanwhile))
-        accepted = replace(server.status, rebuild=RebuildMarker("new", "Rebuilding"))
-        return PassResult(Outcome.SUCCESS, accepted)
+        metadata = replace(server.metadata, cloud_request=CloudRequest(CloudRequestKind.CREATE, "image", NOW))
+        stored = tried.servers.update(replace(server, metadata=metadata))
+        return PassResult(Outcome.YIELD, replace(server.status, phase=Phase.BUILDING), stored=stored)
+
+    tried.provisioner.act = act
+    assert tried.reconcile() == LATER
+    stored = tried.servers.get("s1")
+    assert (stored.status.phase, stored.metadata.cloud_request is not None) == (Phase.BUILDING, True)
+    assert tried.servers.writes == ["update s1", "status s1"]
+
+
+def test_somebody_who_wrote_after_the_pass_did_wins() -> None:
+    tried = bench(finalizers=("unikorn",))
+
+    def act(server: Server) -> PassResult:
+        stored = tried.servers.update(server)
+        tried.servers.patch_status(stored, replace(stored, status=ServerStatus(phase=Phase.STOPPING)))
+        return PassResult(Outcome.YIELD, replace(server.status, phase=Phase.BUILDING), stored=stored)
 
     tried.provisioner.act = act
     assert tried.reconcile() == SHORTLY
-    status = tried.servers.get("s1").status
-    assert (status.phase, status.rebuild) == (Phase.STOPPING, kept)
+    assert tried.servers.get("s1").status.phase == Phase.STOPPING
+
+
+def test_a_deletion_removes_the_finalizer_from_what_the_pass_itself_has_written() -> None:
+    tried = bench(**DELETED)
+
+    def act(server: Server) -> PassResult:
+        return PassResult(Outcome.SUCCESS, server.status, stored=tried.servers.update(server))
+
+    tried.deprovisioner.act = act
+    assert tried.reconcile() == NEVER
+    assert not tried.servers.has("s1")
+
+
+@pytest.mark.parametrize("change", [{}, DELETED], ids=["provision", "deprovision"])
+@pytest.mark.parametrize(
+    ("outcome", "unreachable", "reached"),
+    [
+        (Outcome.SUCCESS, False, True),
+        (Outcome.YIELD, False, None),
+        (Outcome.ERROR, False, None),
+        (Outcome.TERMINAL, False, None),
+        (Outcome.YIELD, True, False),
+        (Outcome.ERROR, True, False),
+    ],
+)
+def test_a_pass_tells_whether_it_reached_the_project_as_far_as_it_knows(
+    change: dict[str, Any], outcome: Outcome, unreachable: bool, reached: bool | None
+) -> None:
+    tried = bench(**change)
+    tried.provisioner.act = tried.deprovisioner.act = lambda server: PassResult(
+        outcome, server.status, unreachable=unreachable
+    )
+    assert tried.reconcile().reached is reached
+
+
+def test_where_no_pass_was_run_nothing_is_said_of_the_project() -> None:
+    told = [bench(pause=True).reconcile().reached, bench().reconcile("other").reached]
+    assert told == [None, None]
 
 
 def test_events_are_recorded_after_the_status() -> None:
@@ -234,6 +275,17 @@ def test_events_are_recorded_after_the_status() -> None:
     )
     tried.reconcile()
     assert tried.events.recorded == [("s1", "NoHost", "no valid host"), ("s1", "Retry", "1/3")]
+
+
+def test_b31_b35_a_create_that_fails_tells_the_clouds_words_and_who_asked_for_it_once() -> None:
+    tried = bench(finalizers=("unikorn",), creator="alice")
+    tried.provisioner.act = ending(Outcome.ERROR, Reason.ERRORED, message="nova: no valid host")
+    tried.reconcile()
+    tried.reconcile()
+    assert tried.events.recorded == [
+        ("s1", "Provisioning", "provisioning has begun (asked for by alice)"),
+        ("s1", "ProvisioningFailed", "nova: no valid host (asked for by alice)"),
+    ]
 
 
 def test_b38_a_deletion_that_succeeded_removes_the_finalizer_after_its_status() -> None:

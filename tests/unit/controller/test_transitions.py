@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from server_api.controller.metrics import Metrics
 from server_api.controller.transitions import report
 from server_api.servers.model import Condition, Phase, Server
-from tests.unit.controller.doubles import NOW, a_server
+from tests.unit.controller.doubles import NOW, RecordedEvents, a_server
 
 SCHEDULED = NOW - timedelta(seconds=30)
 LAUNCHED = NOW - timedelta(seconds=10)
@@ -20,7 +20,7 @@ def measured(*changes: tuple[Server, Server]) -> dict[str, tuple[float | None, f
     """Count and sum of both histograms after these changes."""
     metrics = Metrics()
     for before, after in changes:
-        report(before, after, metrics)
+        report(before, after, metrics, RecordedEvents())
     read = metrics.registry.get_sample_value
     return {name: (read(f"{name}_count"), read(f"{name}_sum")) for name in (PROVISION, SCHEDULING)}
 
@@ -64,9 +64,9 @@ def healthy(status: str, message: str = "") -> Server:
 
 def test_phase_and_health_changes_are_logged_with_the_server() -> None:
     with capture_logs() as lines:
-        report(a_server(phase=Phase.BUILDING), a_server(phase=Phase.STOPPED), Metrics())
-        report(a_server(), healthy("True"), Metrics())
-        report(healthy("True"), healthy("False"), Metrics())
+        report(a_server(phase=Phase.BUILDING), a_server(phase=Phase.STOPPED), Metrics(), RecordedEvents())
+        report(a_server(), healthy("True"), Metrics(), RecordedEvents())
+        report(healthy("True"), healthy("False"), Metrics(), RecordedEvents())
     told = [(line["event"], line["server_id"], line["old"], line["new"]) for line in lines]
     assert told == [
         ("phase changed", "s1", "Building", "Stopped"),
@@ -77,5 +77,13 @@ def test_phase_and_health_changes_are_logged_with_the_server() -> None:
 
 def test_a_health_message_that_changes_is_not_worth_a_line() -> None:
     with capture_logs() as lines:
-        report(healthy("False", "one"), healthy("False", "another"), Metrics())
+        report(healthy("False", "one"), healthy("False", "another"), Metrics(), RecordedEvents())
     assert lines == []
+
+
+def test_what_operators_want_to_know_becomes_an_event() -> None:
+    events = RecordedEvents()
+    report(
+        healthy("True"), a_server(conditions=(Condition("Healthy", "False", "Errored", "no host"),)), Metrics(), events
+    )
+    assert events.recorded == [("s1", "InstanceErrored", "no host")]

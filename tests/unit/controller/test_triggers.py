@@ -1,4 +1,4 @@
-"""Which changes wake the controller (contract 7.1, K08 to K12)."""
+"""Which changes wake the controller (contract 7.1, K07 to K12)."""
 
 from __future__ import annotations
 
@@ -123,3 +123,36 @@ def test_what_somebody_took_away_that_a_pass_puts_back_is_worth_a_pass() -> None
     assert wakes(reconciled, without_finalizer)
     assert wakes(reconciled, without_status)
     assert not wakes(without_status, without_status)
+
+
+def health(status: str, reason: str, **changes: Any) -> Server:
+    """A server whose instance has that health."""
+    return a_server(conditions=(Condition("Healthy", status, reason, "as Nova says"),), **changes)
+
+
+NOT_YET_FAILED = a_server(phase=Phase.BUILDING)
+FAILED = health("False", "Errored", phase=Phase.BUILDING)
+
+
+def test_k08_a_create_that_fails_wakes_once_on_its_edge() -> None:
+    assert wakes(NOT_YET_FAILED, FAILED)
+    assert not wakes(FAILED, FAILED)
+    assert not wakes(FAILED, replace(FAILED, status=replace(FAILED.status, private_ip="192.0.2.1")))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"phase": Phase.RUNNING}, {"launched_at": NOW}, {"provisioned_at": NOW}],
+    ids=["running without a launch time", "launched", "launched before a retry"],
+)
+def test_k07_an_error_of_a_server_that_ran_does_not_wake(change: dict[str, Any]) -> None:
+    assert not wakes(a_server(**change), health("False", "Errored", **change))
+
+
+def test_a_failed_create_that_turned_out_well_wakes() -> None:
+    assert wakes(FAILED, health("True", "Healthy", phase=Phase.RUNNING))
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), [(3, 0, True), (3, 2, True), (3, 3, False), (0, 1, False)])
+def test_an_operator_who_allows_more_attempts_wakes(before: int, after: int, expected: bool) -> None:
+    assert wakes(a_server(provider_create_failures=before), a_server(provider_create_failures=after)) is expected

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from server_api.controller.backoff import Backoff
+from server_api.controller.lanes import Lanes
 from server_api.controller.work_queue import WorkQueue
 from tests.unit.controller.doubles import FakeTime
 
@@ -179,3 +180,55 @@ def test_no_two_workers_ever_hold_one_key_and_no_addition_is_lost() -> None:
         worker.join(10)
     assert together == []
     assert seen_after == {"a": 200, "b": 200, "c": 200}
+
+
+def test_how_long_a_key_was_ready_is_told_when_it_is_taken(time: FakeTime) -> None:
+    told: list[float] = []
+    queue = WorkQueue(Backoff(1, 8), on_taken=told.append, monotonic=time)
+    queue.add("a")
+    queue.add_after("b", 5)
+    time.passes(3)
+    queue.poll()
+    time.passes(2)
+    queue.poll()
+    assert told == [3, 0]
+
+
+def test_keys_in_work_are_counted(queue: WorkQueue) -> None:
+    queue.add("a")
+    queue.add("b")
+    queue.poll()
+    assert (queue.in_work(), queue.depth()) == (1, 1)
+    queue.done("a")
+    assert queue.in_work() == 0
+
+
+def one_project(delays: Backoff, width: int = 1) -> WorkQueue:
+    return WorkQueue(Backoff(1, 8), lanes=Lanes(lambda key: "project", width, delays))
+
+
+def test_a_worker_that_waits_for_a_place_in_a_project_gets_it_when_it_is_free() -> None:
+    queue = one_project(Backoff(1, 8))
+    queue.add("a")
+    queue.add("b")
+    assert queue.get() == "a"
+    got: list[str | None] = []
+    worker = threading.Thread(target=lambda: got.append(queue.get()))
+    worker.start()
+    queue.done("a", True)
+    worker.join(10)
+    assert got == ["b"]
+
+
+def test_a_waiting_worker_gets_the_probe_of_an_unreachable_project_when_it_is_due() -> None:
+    queue = one_project(Backoff(0.02, 1), width=2)
+    queue.add("a")
+    queue.add("b")
+    assert queue.get() == "a"
+    queue.done("a", False)
+    assert queue.projects_backing_off() == 1
+    got: list[str | None] = []
+    worker = threading.Thread(target=lambda: got.append(queue.get()))
+    worker.start()
+    worker.join(10)
+    assert got == ["b"]

@@ -8,6 +8,7 @@ from structlog.testing import capture_logs
 
 from server_api.controller.backoff import Backoff
 from server_api.controller.election import LostLeadership
+from server_api.controller.lanes import Lanes
 from server_api.controller.reconciler import BACKING_OFF, NEVER, Requeue
 from server_api.controller.work_queue import WorkQueue
 from server_api.controller.worker import ABANDONED_SECONDS, Worker
@@ -31,7 +32,8 @@ class Shift:
 
     def __init__(self) -> None:
         self.time = FakeTime()
-        self.queue = WorkQueue(Backoff(base=1, limit=60, spread=0), monotonic=self.time)
+        backoff = Backoff(base=1, limit=60, spread=0)
+        self.queue = WorkQueue(backoff, lanes=Lanes(lambda _: "project", 1, backoff), monotonic=self.time)
         self.reconciler = Reconciles()
         self.worker = Worker(self.queue, self.reconciler)  # type: ignore[arg-type]
 
@@ -84,6 +86,24 @@ def test_a_defect_in_one_pass_stops_no_worker_and_backs_off(shift: Shift) -> Non
 def test_an_abandoned_pass_stays_wanted_without_a_hot_loop(shift: Shift) -> None:
     shift.work(LostLeadership("lost"))
     assert shift.seconds_until_next() == ABANDONED_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("answer", "backing_off"),
+    [
+        (Requeue(after=10, reached=False), 1),
+        (Requeue(after=10, reached=True), 0),
+        (NEVER, 0),
+        (LostLeadership("lost"), 0),
+        (ZeroDivisionError(), 0),
+    ],
+)
+def test_only_a_pass_that_could_not_reach_its_project_makes_the_project_wait(
+    answer: Requeue | Exception, backing_off: int
+) -> None:
+    shift = Shift()
+    shift.work(answer)
+    assert shift.queue.projects_backing_off() == backing_off
 
 
 def test_a_worker_ends_with_its_queue(shift: Shift) -> None:

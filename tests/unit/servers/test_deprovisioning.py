@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
 from server_api.servers.cloud_model import FloatingIP, PortOrder
+from server_api.servers.cloud_requests import LATE_SECONDS
 from server_api.servers.deprovisioning import Deprovisioner
-from server_api.servers.model import ConditionType, RebuildMarker, Server, ServerStatus
+from server_api.servers.model import (
+    CloudRequest,
+    CloudRequestKind,
+    ConditionType,
+    RebuildMarker,
+    Server,
+    ServerStatus,
+)
 from server_api.servers.outcomes import Outcome, PassResult
 from server_api.servers.ports import (
     Ambiguous,
@@ -91,6 +102,8 @@ CLOUD_SIDE = [
     f"find {NAME}",
     "delete instance-1",
     f"find {NAME}",
+    # An instance that was renamed in the cloud would be found by its port.
+    f"find_port {PORT}",
     f"find_port {PORT}",
     "floating_ips port-0",
     "delete_floating_ip fip-1",
@@ -123,7 +136,37 @@ def test_b38_a_pass_after_a_crash_finds_nothing_and_succeeds() -> None:
     world.journal.clear()
 
     assert world.run().outcome is Outcome.SUCCESS
-    assert world.journal == [f"find {NAME}", f"find_port {PORT}"]
+    assert world.journal == [f"find {NAME}", f"find_port {PORT}", f"find_port {PORT}"]
+
+
+def test_b10_a_create_that_may_still_take_effect_is_waited_for_before_the_server_is_forgotten() -> None:
+    world = World()
+    world.cloud.compute.held.clear()
+    request = CloudRequest(CloudRequestKind.CREATE, IMAGE, NOW)
+    server_with_request = server(deleted_at=DELETED_AT, cloud_request=request)
+
+    assert_ended(world.run(server_with_request), Outcome.YIELD, "Deprovisioning", "waiting to see")
+    assert world.cloud.networking.ports != []
+    late = replace(request, sent_at=NOW - timedelta(seconds=LATE_SECONDS + 1))
+    assert world.run(server(deleted_at=DELETED_AT, cloud_request=late)).outcome is Outcome.SUCCESS
+
+
+def test_an_instance_that_somebody_saw_is_not_waited_for_once_it_is_gone() -> None:
+    world = World()
+    world.cloud.compute.held.clear()
+    request = CloudRequest(CloudRequestKind.CREATE, IMAGE, NOW)
+    seen = ServerStatus(scheduled_at=NOW)
+
+    assert world.run(server(status=seen, deleted_at=DELETED_AT, cloud_request=request)).outcome is Outcome.SUCCESS
+
+
+def test_an_instance_that_was_given_another_name_in_the_cloud_is_deleted_all_the_same() -> None:
+    world = World()
+    world.cloud.compute.held = [instance(name="renamed-by-hand")]
+    world.cloud.networking.ports = [replace(port, instance_id="instance-1") for port in world.cloud.networking.ports]
+
+    assert world.run().outcome is Outcome.SUCCESS
+    assert world.cloud.compute.held == []
 
 
 def test_b28_the_port_of_an_instance_that_was_never_created_goes_too() -> None:

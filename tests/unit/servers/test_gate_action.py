@@ -47,14 +47,15 @@ class World:
         self.cloud = OneProjectCloud()
         references = InMemoryReferences()
         references.put(ReferentKind.NETWORK, NETWORK, IDENTITY)
-        self.provisioner = Provisioner(InMemoryDirectory(identity(), region()), references, self.cloud)
+        self.provisioner = Provisioner(self.store, InMemoryDirectory(identity(), region()), references, self.cloud)
         self.clock = FixedClock()
         self.gates = ProviderCreateGates(self.store, self.clock)
 
     def run(self) -> PassResult:
         before = self.stored
         result = self.provisioner.run(before, self.clock.now())
-        self.store.patch_status(before, replace(before, status=result.status))
+        assert result.stored is not None
+        self.store.patch_status(result.stored, replace(result.stored, status=result.status))
         return result
 
     def satisfy(self, condition_type: str, reason: str = "Ready", message: str = "", by: str = "a-service") -> None:

@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
-from server_api.servers.cloud_model import FloatingIP, Instance, InstanceOrder, PortOrder
+from server_api.servers.cloud_model import FloatingIP, Instance, InstanceOrder, Port, PortOrder
+from server_api.servers.cloud_requests import LATE_SECONDS
 from server_api.servers.model import (
     AddressPair,
+    CloudRequest,
+    CloudRequestKind,
     ConditionType,
     GateStatus,
     NetworkAttachment,
@@ -32,12 +35,13 @@ from server_api.servers.ports import (
     TimedOut,
     Unavailable,
 )
-from server_api.servers.provisioning import LATE_SECONDS, Provisioner, with_what_was_begun
+from server_api.servers.provisioning import Provisioner
 from server_api.servers.surroundings import Identity, Region
 from server_api.servers.tags import instance_metadata
 from server_api.servers.user_data_augmentation import augment
 from tests.doubles.directory import InMemoryDirectory
 from tests.doubles.references import InMemoryReferences
+from tests.doubles.store import InMemoryServerStore
 from tests.doubles.tenancy import OneProjectCloud
 from tests.unit.servers.builders import (
     AUTHORITY,
@@ -86,21 +90,23 @@ class World:
             self.references.put(GROUPS, group_id, IDENTITY)
         self.references.put(ReferentKind.SSH_CERTIFICATE_AUTHORITY, AUTHORITY)
         self.directory = InMemoryDirectory(identity(), region(), authority())
+        self.store = InMemoryServerStore(journal=self.cloud.journal)
 
     @property
     def journal(self) -> list[str]:
         return self.cloud.journal
 
     def run(self, of_server: Server | None = None, now: datetime = NOW) -> PassResult:
-        result = Provisioner(self.directory, self.references, self.cloud).run(of_server or server(), now)
+        stored = self.store.put(of_server or server())
+        result = Provisioner(self.store, self.directory, self.references, self.cloud).run(stored, now)
         assert result.events == ()
         return result
 
     def run_twice(self, of_server: Server) -> PassResult:
         """Run a second pass that starts from what the first one left."""
-        status = self.run(of_server).status
+        left = left_by(self.run(of_server))
         self.journal.clear()
-        return self.run(replace(of_server, status=status))
+        return self.run(left)
 
     def with_port(self, *addresses: str) -> str:
         """Let the server's port exist, with these floating IPs, and return its ID."""
@@ -109,6 +115,12 @@ class World:
         self.cloud.networking.orders.clear()
         self.journal.clear()
         return port.id
+
+
+def left_by(result: PassResult) -> Server:
+    """Return the server as the pass leaves it in the store."""
+    assert result.stored is not None
+    return replace(result.stored, status=result.status)
 
 
 def available(result: PassResult) -> tuple[str, str, str]:
@@ -143,6 +155,8 @@ def test_k15_k18_a_first_pass_builds_port_and_instance_in_the_order_of_the_contr
         "floating_ips port-0",
         "create_floating_ip port-0",
         f"find {NAME}",
+        f"find_port {PORT}",
+        f"update {SERVER}",
         f"create {NAME}",
     ]
     assert world.cloud.asked_for == [(REGION, IDENTITY)]
@@ -572,7 +586,8 @@ def test_b37_any_failure_of_any_step_is_an_outcome_that_names_the_dependency(
     assert_ended(result, outcome, reason, "neutron: it broke")
     assert result.again_in is None
     # Nothing after the step that failed, and nothing forgotten of what was learned before it.
-    assert world.journal[-1].split()[0] == step
+    calls = [entry.split()[0] for entry in world.journal if not entry.startswith("update ")]
+    assert calls[-1] == step
     assert result.status.private_ip == ("192.168.0.7" if STEPS.index(step) > STEPS.index("create_port") else None)
     assert result.status.public_ip == ("203.0.113.9" if STEPS.index(step) > STEPS.index("create_floating_ip") else None)
     assert (result.status.phase, result.status.provider_create_failures) == ("Pending", 1)
@@ -646,12 +661,14 @@ def test_a_clash_over_an_edge_yields(step: str) -> None:
 
 def test_b07_an_instance_not_found_right_after_its_creation_leads_to_no_second_one() -> None:
     world = World()
-    built = server(status=world.run().status)
+    built = left_by(world.run())
     world.cloud.compute.held.clear()
 
-    result = world.run(built)
+    soon = world.run(built)
+    assert_ended(soon, Outcome.YIELD, "Provisioning", "waiting to see")
+    late = world.run(left_by(soon), now=NOW + timedelta(seconds=LATE_SECONDS + 1))
 
-    assert_ended(result, Outcome.ERROR, "Errored", "no longer found")
+    assert_ended(late, Outcome.ERROR, "Errored", "no longer found")
     assert len(world.cloud.compute.orders) == 1
 
 
@@ -678,12 +695,12 @@ def test_b10_a_create_whose_answer_was_lost_is_not_sent_again_while_it_may_still
     first = world.run()
     assert_ended(first, Outcome.YIELD, "Provisioning", "waiting to see")
 
-    soon = world.run(server(status=first.status), now=NOW + timedelta(seconds=LATE_SECONDS - 1))
+    soon = world.run(left_by(first), now=NOW + timedelta(seconds=LATE_SECONDS - 1))
     assert_ended(soon, Outcome.YIELD, "Provisioning", "waiting to see")
     assert world.journal.count(f"create {NAME}") == 1
 
     recovered = World()
-    late = recovered.run(server(status=soon.status), now=NOW + timedelta(seconds=LATE_SECONDS + 1))
+    late = recovered.run(left_by(soon), now=NOW + timedelta(seconds=LATE_SECONDS + 1))
     assert late.outcome is Outcome.SUCCESS
     assert len(recovered.cloud.compute.orders) == 1
 
@@ -694,18 +711,83 @@ def test_a_create_whose_answer_was_lost_and_that_took_effect_is_found() -> None:
     first = world.run()
     world.cloud.compute.held.append(instance())
 
-    assert world.run(server(status=first.status)).outcome is Outcome.SUCCESS
+    assert world.run(left_by(first)).outcome is Outcome.SUCCESS
     assert world.cloud.compute.orders == []
 
 
-def test_a_create_that_was_refused_is_tried_again_at_the_usual_pace() -> None:
+@pytest.mark.parametrize("refusal", [Refused("nova", "no"), Denied("nova", "quota"), StateConflict("nova", "busy")])
+def test_a_create_that_was_refused_is_tried_again_at_the_usual_pace(refusal: PortError) -> None:
     world = World()
-    world.cloud.compute.fail("create", Refused("nova", "no"))
+    world.cloud.compute.fail("create", refusal)
 
-    assert world.run().status.scheduled_at is None
+    left = left_by(world.run())
+    assert left.metadata.cloud_request is None
+    world.run(left)
+
+    assert world.journal.count(f"create {NAME}") == 2
 
 
-def test_what_a_pass_began_is_kept_when_its_status_could_not_be_written() -> None:
-    begun = with_what_was_begun(ServerStatus(phase="Stopping"), ServerStatus(), ServerStatus(scheduled_at=EARLIER))
+def test_the_cloud_is_not_asked_for_an_instance_before_the_store_has_taken_down_that_it_will_be() -> None:
+    world = World()
+    world.store.fail("update", Unavailable("kubernetes", "it broke"))
 
-    assert begun == ServerStatus(phase="Stopping", scheduled_at=EARLIER)
+    assert_ended(world.run(), Outcome.YIELD, "Provisioning", "kubernetes: it broke")
+    assert f"create {NAME}" not in world.journal
+
+
+def test_b10_of_two_controllers_that_saw_no_instance_only_one_asks_for_it() -> None:
+    """Whatever each of them thinks of the Lease."""
+    world = World()
+    world.store.lose_race()
+
+    assert_ended(world.run(), Outcome.YIELD, "Provisioning", "the object has been modified")
+    assert f"create {NAME}" not in world.journal
+
+
+def test_b10_a_process_that_died_after_the_record_leaves_the_create_to_be_waited_for() -> None:
+    world = World()
+    request = CloudRequest(CloudRequestKind.CREATE, IMAGE, NOW)
+
+    result = world.run(server(cloud_request=request))
+
+    assert_ended(result, Outcome.YIELD, "Provisioning", "waiting to see")
+    assert f"create {NAME}" not in world.journal
+
+
+def test_b10_an_instance_that_was_given_another_name_in_the_cloud_is_found_by_the_servers_port() -> None:
+    world = World()
+    port_id = world.with_port()
+    world.cloud.networking.ports = [Port(port_id, PORT, "192.168.0.7", instance_id="instance-1")]
+    world.cloud.compute.held.append(instance(name="renamed-by-hand"))
+
+    assert world.run().outcome is Outcome.SUCCESS
+    assert world.cloud.compute.orders == []
+
+
+def test_a_stranger_on_the_servers_port_is_not_taken_for_its_instance() -> None:
+    world = World()
+    port_id = world.with_port()
+    world.cloud.networking.ports = [Port(port_id, PORT, "192.168.0.7", instance_id="instance-1")]
+    world.cloud.compute.held.append(instance(name="a-stranger", server_id=OTHER_ID))
+
+    world.run()
+
+    assert len(world.cloud.compute.orders) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "unreachable"),
+    [
+        (Unavailable("nova", "down"), True),
+        (TimedOut("neutron", "slow"), True),
+        (Denied("keystone", "wrong password"), True),
+        (Denied("nova", "quota"), False),
+        (Refused("nova", "no"), False),
+        (Unavailable("kubernetes", "down"), False),
+    ],
+)
+def test_a_pass_says_whether_the_whole_project_is_out_of_reach(error: PortError, unreachable: bool) -> None:
+    world = World()
+    world.cloud.compute.fail("find", error)
+
+    assert world.run().unreachable is unreachable

@@ -13,13 +13,22 @@ from typing import Any
 import pytest
 
 from server_api.servers.cloud_model import Instance
+from server_api.servers.cloud_requests import LATE_SECONDS
 from server_api.servers.derived_status import provisioning_status
-from server_api.servers.model import ConditionType, RebuildMarker, Server, ServerStatus
+from server_api.servers.model import (
+    CloudRequest,
+    CloudRequestKind,
+    ConditionType,
+    RebuildMarker,
+    Server,
+    ServerStatus,
+)
 from server_api.servers.naming import cloud_network
 from server_api.servers.observed_state import observe
 from server_api.servers.outcomes import Outcome, PassResult
 from server_api.servers.ports import Denied, PortError, ReferentKind, Refused, StateConflict, TimedOut, Unavailable
-from server_api.servers.provisioning import LATE_SECONDS, MARKED_SECONDS, Provisioner
+from server_api.servers.provisioning import Provisioner
+from server_api.servers.rebuild_pass import MARKED_SECONDS
 from tests.doubles.clock import FixedClock
 from tests.doubles.directory import InMemoryDirectory
 from tests.doubles.references import InMemoryReferences
@@ -57,6 +66,9 @@ def showing(**changes: Any) -> Change:
 
 
 ACCEPTED = showing(image_id=NEW, task_state="rebuilding", status="REBUILD")
+NOT_TAKEN = showing()
+"""What a request that did not reach the cloud, or was refused, makes of the instance."""
+
 DONE = showing(image_id=NEW, task_state=None, status="ACTIVE")
 
 
@@ -72,6 +84,8 @@ class RebuildingCompute(JournaledCompute):
         super().rebuild(instance_id, image_id)
         self.submitted.append(image_id)
         effect, error = self.answers.pop(0) if self.answers else (showing(), None)
+        if error is None or effect is not NOT_TAKEN:
+            self.taken_rebuild = f"req-{len(self.submitted)}"
         self.show(effect)
         if error is not None:
             raise error
@@ -94,7 +108,7 @@ class World:
         self.compute = self.cloud.compute = RebuildingCompute(self.cloud.journal, held)
         references = InMemoryReferences()
         references.put(ReferentKind.NETWORK, NETWORK, IDENTITY)
-        self.provisioner = Provisioner(InMemoryDirectory(identity(), region()), references, self.cloud)
+        self.provisioner = Provisioner(self.store, InMemoryDirectory(identity(), region()), references, self.cloud)
         self.clock = FixedClock()
         self._generation = 1
 
@@ -104,8 +118,9 @@ class World:
         self.clock.advance(10)
         result = self.provisioner.run(before, self.clock.now())
         assert result.events == ()
+        assert result.stored is not None
         if not lose_the_write:
-            self.store.patch_status(before, replace(before, status=result.status))
+            self.store.patch_status(result.stored, replace(result.stored, status=result.status))
         return result
 
     def poll(self) -> None:
@@ -180,7 +195,7 @@ def test_case_b02_b18_the_cloud_is_told_the_instance_and_the_image_and_nothing_e
 
     world.run()
 
-    assert [call for call in world.cloud.journal if "rebuild" in call] == [f"rebuild instance-1 {NEW}"]
+    assert [call for call in world.cloud.journal if call.startswith("rebuild")] == [f"rebuild instance-1 {NEW}"]
 
 
 def test_case_b01_the_whole_way_is_one_submission_and_reads_as_provisioning_until_the_image_is_there() -> None:
@@ -220,7 +235,7 @@ def test_case_b20_what_the_status_says_of_an_earlier_launch_does_not_matter_when
 
 def test_case_b03_a_conflict_leaves_the_intent_as_it_was_and_is_tried_again() -> None:
     world = World("Initiated")
-    world.answer(StateConflict("nova", "Cannot 'rebuild' instance while it is in task_state image_snapshot"), showing())
+    world.answer(StateConflict("nova", "Cannot 'rebuild' instance while it is in task_state image_snapshot"), NOT_TAKEN)
 
     result = world.run()
 
@@ -249,20 +264,93 @@ def test_case_b04_the_stamp_does_not_wait_for_the_instance_to_show_the_rebuild()
 )
 def test_b13_a_submission_without_an_answer_is_not_repeated_while_it_may_still_take_effect(error: PortError) -> None:
     world = World("Initiated")
-    world.answer(error, showing())
+    world.answer(error, NOT_TAKEN)
 
     result = world.run()
 
-    assert (result.outcome, result.again_in) == (Outcome.YIELD, LATE_SECONDS)
+    assert result.outcome is Outcome.YIELD
     assert error.detail in _available(world).message
     assert world.marker == (NEW, "Initiated")
     assert world.reads_as == "provisioning"
+    world.clock.advance(LATE_SECONDS - 11)
+    world.run()
+    assert world.submitted == [NEW]
+    world.clock.advance(1)
+    world.run()
+    assert world.submitted == [NEW, NEW]
+
+
+@pytest.mark.parametrize("error", [None, Unavailable("nova", "503")], ids=["its record", "its answer"])
+def test_b13_a_rebuild_that_left_no_trace_but_in_the_clouds_actions_is_not_submitted_again(
+    error: PortError | None,
+) -> None:
+    """No host took it, so the cloud put the old image back before anybody looked."""
+    world = World("Initiated")
+    world.answer(error, showing())
+    world.run(lose_the_write=True)
+
+    for _ in range(3):
+        world.clock.advance(LATE_SECONDS)
+        world.run()
+
+    assert world.submitted == [NEW]
+    assert (world.marker, world.reads_as) == ((NEW, "Failed"), "error")
+
+
+def test_b13_a_process_that_died_after_the_record_leaves_the_rebuild_to_be_waited_for() -> None:
+    world = World("Initiated")
+    request = CloudRequest(CloudRequestKind.REBUILD, NEW, world.clock.now())
+    world.store.update(replace(world.stored, metadata=replace(world.stored.metadata, cloud_request=request)))
+
+    assert world.run().outcome is Outcome.YIELD
+    assert world.submitted == []
+    world.clock.advance(LATE_SECONDS)
+    world.run()
+    assert world.submitted == [NEW]
+
+
+def test_b13_of_two_controllers_that_both_see_the_intent_only_one_submits() -> None:
+    world = World("Initiated")
+    world.store.lose_race()
+
+    assert world.provisioner.run(world.stored, world.clock.now()).outcome is Outcome.YIELD
+    assert world.submitted == []
+
+
+def test_a_rebuild_to_one_image_whose_answer_was_lost_holds_up_that_to_another() -> None:
+    """Both of them on their way to the cloud could wipe the disk one after the other."""
+    world = World("Initiated")
+    world.answer(TimedOut("nova", "no answer"), NOT_TAKEN)
+    world.run()
+    world.want(THIRD)
+    world.run()
+
+    world.run()
+    assert world.submitted == [NEW]
+    world.clock.advance(LATE_SECONDS)
+    world.run()
+    assert world.submitted == [NEW, THIRD]
+
+
+def test_an_earlier_rebuild_to_the_same_image_does_not_stand_in_the_way_of_a_new_one() -> None:
+    world = World("Initiated")
+    world.answer(None, showing())
+    for _ in range(3):
+        world.run()
+    assert world.marker == (NEW, "Failed")
+
+    for image in (THIRD, NEW):
+        world.want(image)
+        world.run()
+    world.run()
+
+    assert world.submitted == [NEW, NEW]
 
 
 def test_any_other_answer_is_an_error_that_is_told_and_the_image_is_not_taken_for_realised() -> None:
     error = Denied("nova", "Policy does not allow it")
     world = World("Initiated")
-    world.answer(error, showing())
+    world.answer(error, NOT_TAKEN)
 
     result = world.run()
 
@@ -275,7 +363,7 @@ def test_any_other_answer_is_an_error_that_is_told_and_the_image_is_not_taken_fo
 
 def test_b11_b16_a_refused_rebuild_is_parked_and_never_submitted_again() -> None:
     world = World("Initiated")
-    world.answer(Refused("nova", "Image has no NUMA topology that fits"), showing())
+    world.answer(Refused("nova", "Image has no NUMA topology that fits"), NOT_TAKEN)
 
     result = world.run()
 

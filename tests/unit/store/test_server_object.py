@@ -10,7 +10,17 @@ from typing import Any
 
 import pytest
 
-from server_api.servers.model import AddressPair, Metadata, NetworkAttachment, Server, ServerSpec, Tag
+from server_api.servers.model import (
+    AddressPair,
+    CloudRequest,
+    CloudRequestKind,
+    Metadata,
+    NetworkAttachment,
+    Server,
+    ServerSpec,
+    Tag,
+)
+from server_api.store import labels
 from server_api.store.server_object import from_object, to_object
 
 Stored = dict[str, Any]
@@ -88,6 +98,38 @@ def test_what_was_read_is_not_changed_by_writing(stored_server: Stored) -> None:
     server = from_object(stored_server)
     to_object(replace(server, metadata=replace(server.metadata, description="other", finalizers=())))
     assert stored_server == original
+
+
+REQUESTS = [
+    CloudRequest(CloudRequestKind.CREATE, "image-1", datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)),
+    CloudRequest(CloudRequestKind.REBUILD, "image-2", datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC), before="req-1"),
+]
+
+
+@pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: request.kind.value)
+def test_the_record_of_a_request_to_the_cloud_is_kept_as_an_annotation(
+    stored_server: Stored, request_: CloudRequest
+) -> None:
+    server = from_object(stored_server)
+
+    written = to_object(replace(server, metadata=replace(server.metadata, cloud_request=request_)))
+    recorded = from_object(written)
+
+    assert recorded.metadata.cloud_request == request_
+    assert written["metadata"]["annotations"].keys() - stored_server["metadata"]["annotations"].keys() == {
+        "server-api.unikorn-cloud.org/cloud-request"
+    }
+    assert to_object(replace(recorded, metadata=replace(recorded.metadata, cloud_request=None))) == stored_server
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "create", "[]", "null", '{"kind": "create"}', '{"kind": "wish", "sentAt": "2026-03-04T05:06:07Z"}', "{", 7],
+)
+def test_an_annotation_edited_beyond_recognition_is_no_record(stored_server: Stored, text: Any) -> None:
+    stored_server["metadata"]["annotations"][labels.CLOUD_REQUEST] = text
+
+    assert from_object(stored_server).metadata.cloud_request is None
 
 
 def test_a_cleared_description_leaves_no_annotation(stored_server: Stored) -> None:

@@ -1,0 +1,39 @@
+"""Taking away what a server has in the cloud (contract 6.13)."""
+
+from __future__ import annotations
+
+from server_api.servers import naming
+from server_api.servers.lookup import find_instance
+from server_api.servers.model import Server
+from server_api.servers.outcomes import Outcome, Stop
+from server_api.servers.ports import Networking, Tenancy
+
+GONE_SOON_SECONDS = 2.0
+"""When to look again for an instance that Nova was asked to delete: it usually takes a second or two."""
+
+_GONE = frozenset({"DELETED", "SOFT_DELETED"})
+"""Nova statuses of an instance that is as good as deleted: with soft delete on, it may never answer 404."""
+
+
+def remove_instance(tenancy: Tenancy, server: Server) -> None:
+    """Delete the instance. Raises Stop until it is gone.
+
+    Forgetting it earlier would leave it running unseen should Nova fail to delete it.
+    """
+    instance = find_instance(tenancy, server)
+    if instance is None or instance.status in _GONE:
+        return
+    tenancy.compute.delete(instance.id)
+    instance = find_instance(tenancy, server)
+    if instance is not None and instance.status not in _GONE:
+        raise Stop(Outcome.YIELD, "waiting for the cloud to delete the instance", again_in=GONE_SOON_SECONDS)
+
+
+def remove_port(networking: Networking, server: Server) -> None:
+    """Delete the port, and before it what would outlive it: its floating IPs."""
+    port = networking.find_port(naming.cloud_port(server.id))
+    if port is None:
+        return
+    for floating_ip in networking.floating_ips(port.id):
+        networking.delete_floating_ip(floating_ip.id)
+    networking.delete_port(port.id)
