@@ -37,10 +37,10 @@ class NeutronNetworking:
         return _required("security group", name, self._named(self._clients.network.security_groups, name))
 
     @translated("neutron")
-    def find_port(self, name: str) -> Port | None:
-        """Return the project's port of exactly that name. Raises Ambiguous."""
-        port = _single("port", name, self._named(self._clients.network.ports, name))
-        return None if port is None else _port_from(port)
+    def ports_named(self, name: str) -> Sequence[Port]:
+        """Return the project's ports of exactly that name, by ID."""
+        found = self._named(self._clients.network.ports, name)
+        return sorted(map(_port_from, found), key=lambda port: port.id)
 
     @translated("neutron")
     def create_port(self, order: PortOrder) -> Port:

@@ -181,8 +181,8 @@ class _FencedNetworking(Networking):
     def security_group_id(self, name: str) -> str:
         return self.inner.security_group_id(name)
 
-    def find_port(self, name: str) -> Port | None:
-        return self.inner.find_port(name)
+    def ports_named(self, name: str) -> Sequence[Port]:
+        return self.inner.ports_named(name)
 
     def create_port(self, order: PortOrder) -> Port:
         with self.fence.effect():

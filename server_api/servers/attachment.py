@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from server_api.servers import naming
 from server_api.servers.cloud_model import FloatingIP, Port, PortOrder
-from server_api.servers.outcomes import Outcome, Stop
-from server_api.servers.ports import Networking
+from server_api.servers.cloud_requests import may_come_late
+from server_api.servers.model import CloudRequest, CloudRequestKind
+from server_api.servers.outcomes import Outcome, Stop, is_unreachable
+from server_api.servers.ports import Networking, PortError, Unavailable
 from server_api.servers.progress import Progress
+
+_CREATES = (CloudRequestKind.CREATE_PORT, CloudRequestKind.CREATE)
+_AWAITED = "waiting to see whether the cloud created the port"
 
 
 def converge_port(progress: Progress, networking: Networking) -> Port:
-    """Create the port, or bring it up to date, and learn its address."""
+    """Create the port, or bring it up to date, and learn its address. Raises Stop while its create is waited for."""
     spec = progress.server.spec
     order = PortOrder(
         name=naming.cloud_port(progress.server.id),
@@ -22,10 +27,34 @@ def converge_port(progress: Progress, networking: Networking) -> Port:
         ),
         allowed_address_pairs=spec.networks[0].allowed_address_pairs or (),
     )
-    port = networking.find_port(order.name)
-    port = networking.create_port(order) if port is None else networking.update_port(port.id, order)
+    found = networking.ports_named(order.name)
+    # The one that the instance is on, should a late create have left another.
+    port = next((port for port in found if port.instance_id), next(iter(found), None))
+    port = _create_port(progress, networking, order) if port is None else networking.update_port(port.id, order)
     progress.learn(private_ip=port.private_ip)
     return port
+
+
+def _create_port(progress: Progress, networking: Networking, order: PortOrder) -> Port:
+    """Create the port, with a record ahead: one that came into being after the server was deleted would stay for ever.
+
+    Raises Stop while an earlier create may still take effect.
+    """
+    standing = progress.server.metadata.cloud_request
+    if any(may_come_late(standing, kind, progress.now) for kind in _CREATES):
+        raise Stop(Outcome.YIELD, _AWAITED)
+    if standing is not None and standing.kind not in _CREATES:
+        # There is one record, and that of a rebuild says more: somebody took the port from an instance that exists.
+        return networking.create_port(order)
+    progress.record(CloudRequest(CloudRequestKind.CREATE_PORT, progress.now))
+    try:
+        return networking.create_port(order)
+    except Unavailable as error:
+        raise Stop(Outcome.YIELD, f"{_AWAITED}: {error}", unreachable=is_unreachable(error)) from None
+    except PortError:
+        # A definite no: the next pass may ask again.
+        progress.record(None)
+        raise
 
 
 def converge_floating_ip(progress: Progress, networking: Networking, port: Port) -> None:

@@ -76,7 +76,7 @@ def remove_failed_instance(progress: Progress, tenancy: Tenancy, attempts: int) 
         progress.tell(EventType.NORMAL, "ProviderCreateRetrying", message)
     progress.become(_reset(progress.server.status, progress.now))
     removal.remove_instance(tenancy, progress.server)
-    removal.remove_port(tenancy.networking, progress.server)
+    removal.remove_port(tenancy.networking, progress.server, progress.now)
     # What comes next is a create of its own, which need not wait for this one.
     progress.record(None)
     progress.learn(provider_create_retrying=False)

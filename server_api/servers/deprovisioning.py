@@ -52,7 +52,7 @@ class Deprovisioner:
         if tenancy is not None:
             remove_instance(tenancy, server)
             _wait_for_late_create(server, now)
-            remove_port(tenancy.networking, server)
+            remove_port(tenancy.networking, server, now)
         reference_edges.release_all(self._references, server)
 
     def _tenancy(self, server: Server) -> Tenancy | None:

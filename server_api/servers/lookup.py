@@ -64,11 +64,11 @@ def find_instance(tenancy: Tenancy, server: Server) -> Instance | None:
     instance = tenancy.compute.find(server.metadata.name, server.id)
     if instance is not None:
         return instance
-    port = tenancy.networking.find_port(naming.cloud_port(server.id))
-    if port is None or port.instance_id is None:
-        return None
-    bound = tenancy.compute.get(port.instance_id)
-    return bound if bound is not None and bound.server_id == server.id else None
+    for port in tenancy.networking.ports_named(naming.cloud_port(server.id)):
+        bound = tenancy.compute.get(port.instance_id) if port.instance_id else None
+        if bound is not None and bound.server_id == server.id:
+            return bound
+    return None
 
 
 def instance_of(tenancy: Tenancy, server: Server) -> Instance:

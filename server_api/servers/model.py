@@ -139,6 +139,7 @@ class RebuildMarker:
 class CloudRequestKind(StrEnum):
     """What the cloud must not be asked for twice."""
 
+    CREATE_PORT = "create-port"
     CREATE = "create"
     REBUILD = "rebuild"
 
@@ -148,13 +149,13 @@ class CloudRequest:
     """The write-ahead record of a request to the cloud that must not be repeated.
 
     It is stored before the request is sent, so that whoever comes after a crash or a lost answer knows that the cloud
-    may have been asked. ``image_id`` is the image asked for. ``before`` is Nova's ID of the last rebuild it had
-    recorded until then, empty if there was none: another one later tells that this request was taken.
+    may have been asked. ``image_id`` is the image that a rebuild asks for. ``before`` is Nova's ID of the last rebuild
+    it had recorded until then, empty if there was none: another one later tells that this request was taken.
     """
 
     kind: CloudRequestKind
-    image_id: str
     sent_at: datetime
+    image_id: str = ""
     before: str = ""
 
 

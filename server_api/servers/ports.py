@@ -267,8 +267,8 @@ class Networking(Protocol):
     def security_group_id(self, name: str) -> str:
         """Return the ID of the cloud security group with exactly that name. Raises Missing, Ambiguous."""
 
-    def find_port(self, name: str) -> Port | None:
-        """Return the port with exactly that name, None only if definitely absent. Raises Ambiguous."""
+    def ports_named(self, name: str) -> Sequence[Port]:
+        """Return the ports with exactly that name, by ID. There are several when a create took effect late."""
 
     def create_port(self, order: PortOrder) -> Port:
         """Create a port."""

@@ -55,7 +55,7 @@ def _submit(progress: Progress, compute: Compute, instance: Instance) -> None:
         _accepted(progress, image_id)
         # What became of it is for the next look to say.
         raise Stop(Outcome.YIELD, "the cloud had taken the rebuild", MARKED_SECONDS)
-    progress.record(CloudRequest(CloudRequestKind.REBUILD, image_id, progress.now, before=taken))
+    progress.record(CloudRequest(CloudRequestKind.REBUILD, progress.now, image_id, before=taken))
     try:
         compute.rebuild(instance.id, image_id)
     except Unavailable as error:

@@ -24,12 +24,17 @@ def request_from(annotation: Any) -> CloudRequest | None:
     sent_at = moment(written.get("sentAt"))
     if sent_at is None:
         return None
-    return CloudRequest(kind, text(written.get("imageID")) or "", sent_at, text(written.get("before")) or "")
+    return CloudRequest(kind, sent_at, text(written.get("imageID")) or "", text(written.get("before")) or "")
 
 
 def to_annotation(request: CloudRequest | None) -> str | None:
     """Return the text that ``request_from`` reads."""
     if request is None:
         return None
-    written = {"kind": request.kind.value, "imageID": request.image_id, "sentAt": timestamp(request.sent_at)}
-    return orjson.dumps(written | ({"before": request.before} if request.before else {})).decode()
+    written = {
+        "kind": request.kind.value,
+        "sentAt": timestamp(request.sent_at),
+        "imageID": request.image_id,
+        "before": request.before,
+    }
+    return orjson.dumps({name: value for name, value in written.items() if value}).decode()

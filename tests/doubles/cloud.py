@@ -241,8 +241,8 @@ class NetworkingDouble:
     def security_group_id(self, name: str) -> str:
         raise Missing("neutron", "no such group")
 
-    def find_port(self, name: str) -> Port | None:
-        return None
+    def ports_named(self, name: str) -> Sequence[Port]:
+        return ()
 
     def create_port(self, order: PortOrder) -> Port:
         raise Missing("neutron", "no such network")

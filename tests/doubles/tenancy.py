@@ -130,9 +130,9 @@ class JournaledNetworking(_Journaled):
         self._called("security_group_id", name)
         return f"cloud-{name}"
 
-    def find_port(self, name: str) -> Port | None:
-        self._called("find_port", name)
-        return next((port for port in self.ports if port.name == name), None)
+    def ports_named(self, name: str) -> Sequence[Port]:
+        self._called("ports_named", name)
+        return [port for port in self.ports if port.name == name]
 
     def create_port(self, order: PortOrder) -> Port:
         self._called("create_port", order.name)

@@ -123,7 +123,7 @@ def test_b33_a_port_without_groups_has_none_and_an_update_replaces_them(
 
     port = show()
     assert (port["security_groups"], port["allowed_address_pairs"]) == ([], [])
-    found = networking.find_port(str(port["name"]))
+    (found,) = networking.ports_named(str(port["name"]))
     assert found is not None
     assert found.id == port_id
     assert str(found.private_ip).startswith("192.168.10.")
@@ -173,7 +173,7 @@ def test_names_that_do_not_exist_are_missing_and_gone_ports_are_no_error(tenancy
         networking.network_id(cloud_network(str(uuid4())))
     with pytest.raises(Missing):
         networking.security_group_id(cloud_security_group(str(uuid4())))
-    assert networking.find_port(cloud_port(str(uuid4()))) is None
+    assert networking.ports_named(cloud_port(str(uuid4()))) == []
     with pytest.raises(Missing):
         networking.update_port(str(uuid4()), PortOrder("server", ""))
     networking.delete_port(str(uuid4()))

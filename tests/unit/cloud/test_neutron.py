@@ -81,20 +81,25 @@ def lists(wire, answer, path, collection, *items):
 def test_a_port_is_found_with_its_first_address(neutron, wire, answer):
     lists(wire, answer, PORTS, "ports", port("9", "server-10"), port("1", "server-1", "10.0.0.5", "10.0.0.6"))
 
-    assert neutron.find_port("server-1") == Port("1", "server-1", "10.0.0.5")
+    assert neutron.ports_named("server-1") == [Port("1", "server-1", "10.0.0.5")]
 
 
-def test_a_port_that_is_not_there_is_none(neutron, wire, answer):
+def test_a_port_that_is_not_there_is_not_found(neutron, wire, answer):
     lists(wire, answer, PORTS, "ports", port("9", "server-10"))
 
-    assert neutron.find_port("server-1") is None
+    assert neutron.ports_named("server-1") == []
 
 
-def test_two_ports_of_one_name_are_ambiguous(neutron, wire, answer):
-    lists(wire, answer, PORTS, "ports", port("1"), port("2"))
+def test_two_ports_of_one_name_are_found_in_the_order_of_their_ids(neutron, wire, answer):
+    lists(wire, answer, PORTS, "ports", port("2"), port("1"))
 
-    with pytest.raises(Ambiguous):
-        neutron.find_port("server-1")
+    assert [found.id for found in neutron.ports_named("server-1")] == ["1", "2"]
+
+
+def test_a_port_says_which_instance_it_is_bound_to(neutron, wire, answer):
+    lists(wire, answer, PORTS, "ports", port("1", "server-1") | {"device_id": "instance-1"}, port("2", "server-1"))
+
+    assert [found.instance_id for found in neutron.ports_named("server-1")] == ["instance-1", None]
 
 
 def test_b33_no_security_group_is_sent_as_an_explicit_empty_list(neutron, wire, answer):

@@ -50,7 +50,7 @@ READS = {
     ServerStore: {"get", "list"},
     References: {"of_identity", "ssh_certificate_authority"},
     Compute: {"find", "get", "instances", "last_rebuild", "console_output"},
-    Networking: {"network_id", "security_group_id", "find_port", "floating_ips"},
+    Networking: {"network_id", "security_group_id", "ports_named", "floating_ips"},
     TenancyImages: set(),
 }
 

@@ -205,7 +205,7 @@ def test_the_status_goes_onto_what_the_pass_itself_has_written() -> None:
     tried = bench(finalizers=("unikorn",))
 
     def act(server: Server) -> PassResult:
-        metadata = replace(server.metadata, cloud_request=CloudRequest(CloudRequestKind.CREATE, "image", NOW))
+        metadata = replace(server.metadata, cloud_request=CloudRequest(CloudRequestKind.CREATE, NOW))
         stored = tried.servers.update(replace(server, metadata=metadata))
         return PassResult(Outcome.YIELD, replace(server.status, phase=Phase.BUILDING), stored=stored)
 

@@ -138,7 +138,7 @@ def test_v05_b05_without_an_instance_of_ours_there_is_no_console_and_no_stranger
 
     with pytest.raises(NotFound, match="no instance"):
         world.use(use)
-    assert world.cloud.journal == [f"find {NAME}", f"find_port server-{SERVER}"]
+    assert world.cloud.journal == [f"find {NAME}", f"ports_named server-{SERVER}"]
 
 
 @both

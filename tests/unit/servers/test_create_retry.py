@@ -31,7 +31,6 @@ from tests.doubles.tenancy import OneProjectCloud, with_status
 from tests.unit.servers.builders import (
     EARLIER,
     IDENTITY,
-    IMAGE,
     NAME,
     NETWORK,
     SERVER,
@@ -65,7 +64,7 @@ class World:
     def __init__(
         self, written: ServerStatus = FAILED, of_spec: ServerSpec = PUBLIC, attempts: int = 3, **shown: Any
     ) -> None:
-        request = CloudRequest(CloudRequestKind.CREATE, IMAGE, EARLIER)
+        request = CloudRequest(CloudRequestKind.CREATE, EARLIER)
         self.cloud = OneProjectCloud()
         self.store = InMemoryServerStore(server(of_spec, written, cloud_request=request), journal=self.cloud.journal)
         self.cloud.compute.held.append(instance(**{"status": "ERROR", "fault": "No valid host was found.", **shown}))

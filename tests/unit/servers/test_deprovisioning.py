@@ -103,8 +103,8 @@ CLOUD_SIDE = [
     "delete instance-1",
     f"find {NAME}",
     # An instance that was renamed in the cloud would be found by its port.
-    f"find_port {PORT}",
-    f"find_port {PORT}",
+    f"ports_named {PORT}",
+    f"ports_named {PORT}",
     "floating_ips port-0",
     "delete_floating_ip fip-1",
     "delete_floating_ip fip-2",
@@ -136,13 +136,13 @@ def test_b38_a_pass_after_a_crash_finds_nothing_and_succeeds() -> None:
     world.journal.clear()
 
     assert world.run().outcome is Outcome.SUCCESS
-    assert world.journal == [f"find {NAME}", f"find_port {PORT}", f"find_port {PORT}"]
+    assert world.journal == [f"find {NAME}", f"ports_named {PORT}", f"ports_named {PORT}"]
 
 
 def test_b10_a_create_that_may_still_take_effect_is_waited_for_before_the_server_is_forgotten() -> None:
     world = World()
     world.cloud.compute.held.clear()
-    request = CloudRequest(CloudRequestKind.CREATE, IMAGE, NOW)
+    request = CloudRequest(CloudRequestKind.CREATE, NOW)
     server_with_request = server(deleted_at=DELETED_AT, cloud_request=request)
 
     assert_ended(world.run(server_with_request), Outcome.YIELD, "Deprovisioning", "waiting to see")
@@ -151,10 +151,34 @@ def test_b10_a_create_that_may_still_take_effect_is_waited_for_before_the_server
     assert world.run(server(deleted_at=DELETED_AT, cloud_request=late)).outcome is Outcome.SUCCESS
 
 
+def test_b28_a_port_that_may_still_come_into_being_is_waited_for_before_the_server_is_forgotten() -> None:
+    world = World()
+    world.cloud.compute.held.clear()
+    world.cloud.networking.ports.clear()
+    request = CloudRequest(CloudRequestKind.CREATE_PORT, NOW)
+
+    assert_ended(
+        world.run(server(deleted_at=DELETED_AT, cloud_request=request)),
+        Outcome.YIELD,
+        "Deprovisioning",
+        "waiting to see",
+    )
+    late = replace(request, sent_at=NOW - timedelta(seconds=LATE_SECONDS + 1))
+    assert world.run(server(deleted_at=DELETED_AT, cloud_request=late)).outcome is Outcome.SUCCESS
+
+
+def test_b28_every_port_of_the_server_goes() -> None:
+    world = World()
+    world.cloud.networking.create_port(PortOrder(PORT, "cloud-network"))
+
+    assert world.run().outcome is Outcome.SUCCESS
+    assert world.cloud.networking.ports == []
+
+
 def test_an_instance_that_somebody_saw_is_not_waited_for_once_it_is_gone() -> None:
     world = World()
     world.cloud.compute.held.clear()
-    request = CloudRequest(CloudRequestKind.CREATE, IMAGE, NOW)
+    request = CloudRequest(CloudRequestKind.CREATE, NOW)
     seen = ServerStatus(scheduled_at=NOW)
 
     assert world.run(server(status=seen, deleted_at=DELETED_AT, cloud_request=request)).outcome is Outcome.SUCCESS
@@ -269,7 +293,7 @@ def test_while_something_else_holds_on_to_the_server_its_cloud_side_stays(finali
     assert result.again_in is None
 
 
-STEPS = ["find", "delete", "find_port", "floating_ips", "delete_floating_ip", "delete_port"]
+STEPS = ["find", "delete", "ports_named", "floating_ips", "delete_floating_ip", "delete_port"]
 
 
 @pytest.mark.parametrize("step", STEPS)

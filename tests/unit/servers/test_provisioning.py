@@ -150,12 +150,13 @@ def test_k15_k18_a_first_pass_builds_port_and_instance_in_the_order_of_the_contr
         f"hold securitygroups {GROUP}",
         f"network_id network-{NETWORK}",
         f"security_group_id securitygroup-{GROUP}",
-        f"find_port {PORT}",
+        f"ports_named {PORT}",
+        f"update {SERVER}",
         f"create_port {PORT}",
         "floating_ips port-0",
         "create_floating_ip port-0",
         f"find {NAME}",
-        f"find_port {PORT}",
+        f"ports_named {PORT}",
         f"update {SERVER}",
         f"create {NAME}",
     ]
@@ -548,7 +549,7 @@ def test_no_exported_external_network_is_an_error_that_says_so() -> None:
 STEPS = [
     "network_id",
     "security_group_id",
-    "find_port",
+    "ports_named",
     "create_port",
     "floating_ips",
     "create_floating_ip",
@@ -746,7 +747,7 @@ def test_b10_of_two_controllers_that_saw_no_instance_only_one_asks_for_it() -> N
 
 def test_b10_a_process_that_died_after_the_record_leaves_the_create_to_be_waited_for() -> None:
     world = World()
-    request = CloudRequest(CloudRequestKind.CREATE, IMAGE, NOW)
+    request = CloudRequest(CloudRequestKind.CREATE, NOW)
 
     result = world.run(server(cloud_request=request))
 
@@ -762,6 +763,30 @@ def test_b10_an_instance_that_was_given_another_name_in_the_cloud_is_found_by_th
 
     assert world.run().outcome is Outcome.SUCCESS
     assert world.cloud.compute.orders == []
+
+
+def test_b28_a_port_whose_create_may_still_take_effect_is_waited_for_and_not_created_again() -> None:
+    world = World()
+    world.cloud.networking.fail("create_port", TimedOut("neutron", "no answer"))
+
+    soon = world.run_twice(server())
+    assert_ended(soon, Outcome.YIELD, "Provisioning", "waiting to see")
+    assert f"create_port {PORT}" not in world.journal
+    recovered = World()
+    late = recovered.run(left_by(soon), now=NOW + timedelta(seconds=LATE_SECONDS + 1))
+    assert late.outcome is Outcome.SUCCESS
+
+
+def test_b28_of_two_ports_the_one_that_the_instance_is_on_is_kept_up_to_date() -> None:
+    world = World()
+    world.cloud.networking.ports = [
+        Port("port-late", PORT, "192.168.0.8"),
+        Port("port-used", PORT, "192.168.0.7", instance_id="instance-1"),
+    ]
+    world.cloud.compute.held.append(instance())
+
+    assert world.run().status.private_ip == "192.168.0.7"
+    assert "update_port port-used" in world.journal
 
 
 def test_a_stranger_on_the_servers_port_is_not_taken_for_its_instance() -> None:

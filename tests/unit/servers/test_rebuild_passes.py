@@ -299,7 +299,7 @@ def test_b13_a_rebuild_that_left_no_trace_but_in_the_clouds_actions_is_not_submi
 
 def test_b13_a_process_that_died_after_the_record_leaves_the_rebuild_to_be_waited_for() -> None:
     world = World("Initiated")
-    request = CloudRequest(CloudRequestKind.REBUILD, NEW, world.clock.now())
+    request = CloudRequest(CloudRequestKind.REBUILD, world.clock.now(), NEW)
     world.store.update(replace(world.stored, metadata=replace(world.stored.metadata, cloud_request=request)))
 
     assert world.run().outcome is Outcome.YIELD

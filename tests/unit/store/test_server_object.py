@@ -101,8 +101,9 @@ def test_what_was_read_is_not_changed_by_writing(stored_server: Stored) -> None:
 
 
 REQUESTS = [
-    CloudRequest(CloudRequestKind.CREATE, "image-1", datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)),
-    CloudRequest(CloudRequestKind.REBUILD, "image-2", datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC), before="req-1"),
+    CloudRequest(CloudRequestKind.CREATE_PORT, datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)),
+    CloudRequest(CloudRequestKind.CREATE, datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)),
+    CloudRequest(CloudRequestKind.REBUILD, datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC), "image-2", before="req-1"),
 ]
 
 
