@@ -123,14 +123,16 @@ class NovaCompute:
 
     @translated("nova")
     def last_rebuild(self, instance_id: str) -> str:
-        """Return the request ID of the last rebuild Nova has taken, empty if it took none. Raises Missing.
+        """Return the request ID of the last rebuild Nova has taken from the identity's user, empty if it took none.
 
-        Nova records the action before it answers the request, so one that is not there was not taken so far.
+        Nova records the action before it answers the request, so one that is not there was not taken so far. Raises
+        Missing.
         """
-        # Nova lists them newest first, but the order is not documented.
+        us = self._clients.session.get_user_id()
         actions = [action.to_dict() for action in self._clients.nova.instance_action.list(instance_id)]
-        rebuilds = [action for action in actions if action["action"] == "rebuild"]
-        return str(max(rebuilds, key=lambda action: action["start_time"])["request_id"]) if rebuilds else ""
+        ours = [action for action in actions if (action["action"], action["user_id"]) == ("rebuild", us)]
+        # Nova lists them newest first, but the order is not documented; of two in one second it is.
+        return str(max(ours, key=lambda action: action["start_time"])["request_id"]) if ours else ""
 
     @translated("nova")
     def console_output(self, instance_id: str, lines: int | None) -> str:

@@ -243,9 +243,9 @@ class Compute(Protocol):
         """Rebuild the root disk from an image, and nothing else. Raises Missing, StateConflict, Refused."""
 
     def last_rebuild(self, instance_id: str) -> str:
-        """Return the cloud's ID of the last rebuild that it has taken of an instance, empty if it took none.
+        """Return the cloud's ID of the last rebuild of an instance that it has taken from us, empty if it took none.
 
-        Raises Missing.
+        Those of other users do not count. Raises Missing.
         """
 
     def console_output(self, instance_id: str, lines: int | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import Enum
 
 from server_api.servers.cloud_model import Instance
 from server_api.servers.cloud_requests import may_come_late
@@ -19,14 +20,28 @@ MARKED_SECONDS = 1.0
 _AWAITED = "waiting to see whether the cloud took the rebuild"
 
 
+class _Sent(Enum):
+    """What became of the rebuild that was submitted last."""
+
+    TAKEN = "taken"
+    """The cloud has it, whether or not anybody read the answer."""
+
+    AWAITED = "awaited"
+    """The cloud may still take it."""
+
+    LOST = "lost"
+    """It never reached the cloud, and will not any more."""
+
+
 def converge_image(progress: Progress, compute: Compute, instance: Instance) -> None:
     """Bring the instance's image to the desired one, a step at a time. Raises Stop while there is more to wait for."""
     status = progress.server.status
-    _forget_answered(progress)
+    sent = _sent(progress, compute, instance)
+    _forget(progress, sent)
     decision = decide(Situation(status.rebuild, progress.server.spec.image_id, instance))
     progress.learn(rebuild=decision.marker)
     if decision.action is Action.SUBMIT:
-        _submit(progress, compute, instance)
+        _submit(progress, compute, instance, sent)
     elif decision.action is Action.STAMP:
         progress.become(rebuild_accepted(progress.server.status, progress.now))
     elif decision.action is Action.OBSERVE:
@@ -34,28 +49,44 @@ def converge_image(progress: Progress, compute: Compute, instance: Instance) -> 
     if decision.outcome is not Outcome.SUCCESS:
         again_in = None if decision.marker == status.rebuild else MARKED_SECONDS
         raise Stop(decision.outcome, _explain(decision, instance), again_in)
+    if sent is _Sent.AWAITED:
+        # Whatever the instance shows: what was submitted could still wipe its disk.
+        raise Stop(Outcome.YIELD, _AWAITED)
 
 
-def _forget_answered(progress: Progress) -> None:
-    """Remove the record of a rebuild that the marker shows to have been taken, or that nobody wants any more.
+def _sent(progress: Progress, compute: Compute, instance: Instance) -> _Sent | None:
+    """Say what became of the rebuild on record; None without one."""
+    request = progress.server.metadata.cloud_request
+    if request is None or request.kind is not CloudRequestKind.REBUILD:
+        return None
+    if compute.last_rebuild(instance.id) != request.before:
+        return _Sent.TAKEN
+    return _Sent.AWAITED if may_come_late(request, CloudRequestKind.REBUILD, progress.now) else _Sent.LOST
+
+
+def _forget(progress: Progress, sent: _Sent | None) -> None:
+    """Remove the record of a rebuild that nothing more is to be learned from.
 
     Else it would speak for a later one to the same image, which it knows nothing of.
     """
     request, marker = progress.server.metadata.cloud_request, progress.server.status.rebuild
-    if request is None or request.kind is not CloudRequestKind.REBUILD:
+    if request is None or sent not in (_Sent.TAKEN, _Sent.LOST):
         return
-    if marker is None or marker.state != RebuildState.INITIATED:
+    if marker != RebuildMarker(request.image_id, RebuildState.INITIATED):
         progress.record(None)
 
 
-def _submit(progress: Progress, compute: Compute, instance: Instance) -> None:
+def _submit(progress: Progress, compute: Compute, instance: Instance, sent: _Sent | None) -> None:
     image_id = progress.server.spec.image_id or ""
-    taken = compute.last_rebuild(instance.id)
-    if _was_taken_before(progress, taken, image_id):
+    if sent is _Sent.AWAITED:
+        raise Stop(Outcome.YIELD, _AWAITED)
+    request = progress.server.metadata.cloud_request
+    if sent is _Sent.TAKEN and request is not None and request.image_id == image_id:
         _accepted(progress, image_id)
         # What became of it is for the next look to say.
         raise Stop(Outcome.YIELD, "the cloud had taken the rebuild", MARKED_SECONDS)
-    progress.record(CloudRequest(CloudRequestKind.REBUILD, progress.now, image_id, before=taken))
+    before = compute.last_rebuild(instance.id)
+    progress.record(CloudRequest(CloudRequestKind.REBUILD, progress.now, image_id, before))
     try:
         compute.rebuild(instance.id, image_id)
     except Unavailable as error:
@@ -65,21 +96,6 @@ def _submit(progress: Progress, compute: Compute, instance: Instance) -> None:
         progress.record(None)
         raise _refusal(progress, image_id, error) from None
     _accepted(progress, image_id)
-
-
-def _was_taken_before(progress: Progress, taken: str, image_id: str) -> bool:
-    """Say whether the rebuild was submitted already and taken, though nobody read the answer.
-
-    Raises Stop while that cannot be told.
-    """
-    request = progress.server.metadata.cloud_request
-    if request is None or request.kind is not CloudRequestKind.REBUILD:
-        return False
-    if taken != request.before:
-        return request.image_id == image_id
-    if may_come_late(request, CloudRequestKind.REBUILD, progress.now):
-        raise Stop(Outcome.YIELD, _AWAITED)
-    return False
 
 
 def _refusal(progress: Progress, image_id: str, error: PortError) -> Stop:

@@ -46,7 +46,10 @@ class Answer:
 
 
 class Wire:
-    """The server: ``answers`` maps "METHOD /path" to an Answer or to a function of the Request."""
+    """The server: ``answers`` maps "METHOD /path" to an Answer or to a function of the Request.
+
+    ``endpoints`` is Keystone's catalogue: the path of each service by type.
+    """
 
     def __init__(self) -> None:
         self.answers: dict[str, Answer | Callable[[Request], Answer]] = {
@@ -54,6 +57,13 @@ class Wire:
             "GET /network/": self._network_versions,
             "GET /image/v2/schemas/image": Answer(body={"name": "image", "properties": {}}),
             "GET /compute/v2.1/servers": Answer(body={"servers": []}),
+        }
+        self.endpoints = {
+            "compute": "/compute/v2.1",
+            "image": "/image",
+            "network": "/network",
+            "placement": "/placement",
+            "baremetal": "/baremetal",
         }
         self.requests: list[Request] = []
         self.log_ins = 0
@@ -83,12 +93,12 @@ class Wire:
         with self._lock:
             self.log_ins += 1
             self.valid_token = f"gAAAAAtoken-{self.log_ins}"
-        services = {"compute": "/compute/v2.1", "image": "/image", "network": "/network"}
         catalogue = [
             {"type": type_, "endpoints": [{"interface": "public", "region": "here", "url": self.url + path}]}
-            for type_, path in services.items()
+            for type_, path in self.endpoints.items()
         ]
         token = {"expires_at": "2199-01-01T00:00:00Z", "catalog": catalogue, "project": {"id": "project"}}
+        token["user"] = {"id": "user"}
         return Answer(201, {"token": token}, {"X-Subject-Token": self.valid_token})
 
     def _network_versions(self, _: Request) -> Answer:

@@ -271,8 +271,9 @@ def test_a_rebuild_whose_answer_makes_no_sense_is_not_taken_for_accepted(nova, w
 ACTIONS = "/compute/v2.1/servers/1/os-instance-actions"
 
 
-def action(name: str, number: int) -> dict[str, Any]:
-    return {"action": name, "request_id": f"req-{number}", "start_time": f"2026-03-04T05:06:{number:02}.000000"}
+def action(name: str, number: int, user: str = "user") -> dict[str, Any]:
+    started = f"2026-03-04T05:06:{number:02}.000000"
+    return {"action": name, "request_id": f"req-{number}", "start_time": started, "user_id": user}
 
 
 @pytest.mark.parametrize(
@@ -282,9 +283,10 @@ def action(name: str, number: int) -> dict[str, Any]:
         ([action("create", 1)], ""),
         ([action("reboot", 4), action("rebuild", 3), action("rebuild", 2), action("create", 1)], "req-3"),
         ([action("create", 1), action("rebuild", 2), action("rebuild", 3)], "req-3"),
+        ([action("rebuild", 4, "an-operator"), action("rebuild", 3)], "req-3"),
     ],
 )
-def test_b13_the_last_rebuild_is_the_newest_that_nova_has_recorded(nova, wire, answer, actions, last):
+def test_b13_the_last_rebuild_is_the_newest_of_ours_that_nova_has_recorded(nova, wire, answer, actions, last):
     wire.answers[f"GET {ACTIONS}"] = answer(200, {"instanceActions": actions})
 
     assert nova.last_rebuild("1") == last

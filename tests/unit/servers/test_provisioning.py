@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from server_api.servers.cloud_model import FloatingIP, Instance, InstanceOrder, Port, PortOrder
+from server_api.servers.cloud_model import (
+    Flavor,
+    FloatingIP,
+    Instance,
+    InstanceOrder,
+    Port,
+    PortOrder,
+    ResourceProvider,
+)
 from server_api.servers.cloud_requests import LATE_SECONDS
 from server_api.servers.model import (
     AddressPair,
@@ -36,7 +44,7 @@ from server_api.servers.ports import (
     Unavailable,
 )
 from server_api.servers.provisioning import Provisioner
-from server_api.servers.surroundings import Identity, Region
+from server_api.servers.surroundings import Identity, PlacementPreflight, Region
 from server_api.servers.tags import instance_metadata
 from server_api.servers.user_data_augmentation import augment
 from tests.doubles.directory import InMemoryDirectory
@@ -451,6 +459,57 @@ def test_a_server_without_an_image_cannot_be_built() -> None:
 
 def test_a_server_without_a_network_is_an_error_and_no_crash() -> None:
     assert_ended(World().run(server(spec(networks=()))), Outcome.ERROR, "Errored", "network")
+
+
+# Pinned servers
+
+PINNED = spec(infrastructure_ref="host-1", ssh_injection="none")
+ASKING = replace(region(), placement_preflight=PlacementPreflight())
+
+
+def pinned_world(asking: Region = ASKING) -> World:
+    """A region that wants Placement asked, and offers a flavor for pinned servers."""
+    world = World()
+    world.directory = InMemoryDirectory(identity(), asking)
+    pinned = Flavor(FLAVOR, "pinned", cpus=1, memory_mib=1, disk_gb=1, extra_specs={"resources:CUSTOM_NODE": "1"})
+    world.cloud.offers.exported_flavors = [pinned]
+    return world
+
+
+def test_k18_placement_is_asked_right_before_a_pinned_instance_is_created() -> None:
+    world = pinned_world()
+    world.cloud.placement.hosts = [ResourceProvider("1", "host-1")]
+
+    assert world.run(server(PINNED)).outcome is Outcome.SUCCESS
+    assert [line.split()[0] for line in world.journal][-4:] == ["flavors", "providers", "update", "create"]
+    assert world.cloud.compute.orders[0].hypervisor_hostname == "host-1"
+
+
+def test_k19_an_instance_that_is_there_needs_no_host() -> None:
+    world = pinned_world()
+    world.cloud.compute.held.append(instance())
+
+    assert world.run(server(PINNED)).outcome is Outcome.SUCCESS
+    assert world.cloud.placement.queries == []
+
+
+def test_k20_without_the_host_the_pass_waits_and_creates_nothing() -> None:
+    world = pinned_world()
+
+    assert_ended(world.run(server(PINNED)), Outcome.YIELD, "Provisioning", "host-1")
+    assert world.cloud.compute.orders == []
+
+
+@pytest.mark.parametrize(
+    ("asking", "wanted"),
+    [(region(), PINNED), (ASKING, spec())],
+    ids=["a region that does not want it", "a server that is not pinned"],
+)
+def test_placement_is_not_asked_for(asking: Region, wanted: ServerSpec) -> None:
+    world = pinned_world(asking)
+
+    assert world.run(server(wanted)).outcome is Outcome.SUCCESS
+    assert world.cloud.placement.queries == []
 
 
 # The one instance

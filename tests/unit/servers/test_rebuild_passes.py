@@ -332,6 +332,43 @@ def test_a_rebuild_to_one_image_whose_answer_was_lost_holds_up_that_to_another()
     assert world.submitted == [NEW, THIRD]
 
 
+def test_a_server_whose_old_image_is_wanted_again_does_not_settle_while_the_rebuild_may_still_come() -> None:
+    """It would read as provisioned, and then lose its disk to the other image."""
+    world = World("Initiated")
+    world.answer(TimedOut("nova", "no answer"), NOT_TAKEN)
+    world.run()
+    world.want(OLD)
+    for _ in range(4):
+        assert world.run().outcome is Outcome.YIELD
+        assert world.reads_as == "provisioning"
+
+    world.want(NEW)
+    for _ in range(3):
+        world.run()
+    assert world.submitted == [NEW]
+    world.want(OLD)
+    world.clock.advance(LATE_SECONDS)
+    for _ in range(2):
+        world.run()
+    assert (world.submitted, world.reads_as) == ([NEW], "provisioned")
+
+
+def test_a_rebuild_that_came_late_to_a_server_whose_old_image_is_wanted_again_is_undone() -> None:
+    world = World("Initiated")
+    world.answer(TimedOut("nova", "no answer"), NOT_TAKEN)
+    world.run()
+    world.want(OLD)
+    for _ in range(3):
+        world.run()
+
+    world.compute.taken_rebuild = "req-late"
+    world.compute.show(DONE)
+    for _ in range(3):
+        world.run()
+
+    assert world.submitted == [NEW, OLD]
+
+
 def test_an_earlier_rebuild_to_the_same_image_does_not_stand_in_the_way_of_a_new_one() -> None:
     world = World("Initiated")
     world.answer(None, showing())
