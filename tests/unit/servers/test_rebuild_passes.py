@@ -348,7 +348,7 @@ def test_a_server_whose_old_image_is_wanted_again_does_not_settle_while_the_rebu
     assert world.submitted == [NEW]
     world.want(OLD)
     world.clock.advance(LATE_SECONDS)
-    for _ in range(2):
+    for _ in range(3):
         world.run()
     assert (world.submitted, world.reads_as) == ([NEW], "provisioned")
 
