@@ -12,6 +12,7 @@ from types import FrameType
 from server_api import logs
 from server_api.clock import SystemClock
 from server_api.cloud import OpenStackCloud
+from server_api.cloud.sessions import CallObserver, unobserved
 from server_api.controller.metrics import Metrics
 from server_api.controller.process import Controller, Dependencies
 from server_api.settings import Settings
@@ -38,20 +39,23 @@ def run_controller(settings: Settings) -> None:
         stop.set()
 
     metrics = Metrics()
-    controller = Controller(dependencies(settings, metrics), settings, metrics)
+    controller = Controller(dependencies(settings, metrics.cloud.observe), settings, metrics)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, ask_to_stop)
     controller.run(stop)
 
 
-def dependencies(settings: Settings, metrics: Metrics) -> Dependencies:
-    """Return the adapters of Kubernetes and OpenStack. Nothing is connected before it is used."""
+def dependencies(settings: Settings, observe_call: CallObserver = unobserved) -> Dependencies:
+    """Return the adapters of Kubernetes and OpenStack. Nothing is connected before it is used.
+
+    ``observe_call`` is told of every request to the cloud.
+    """
     client, namespace = KubernetesClient.from_settings(settings), settings.namespace
     return Dependencies(
         servers=KubernetesServerStore(client, namespace),
         directory=KubernetesDirectory(client, namespace),
         references=KubernetesReferences(client, namespace),
-        cloud=OpenStackCloud(KubernetesCredentials(client, namespace), settings, metrics.cloud.observe),
+        cloud=OpenStackCloud(KubernetesCredentials(client, namespace), settings, observe_call),
         events=KubernetesEvents(client, namespace),
         feed=KubernetesServerFeed(client, namespace),
         leases=KubernetesLeases(client, namespace),

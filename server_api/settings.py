@@ -8,16 +8,17 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 PREFIX = "SERVER_API_"
 
 
-def _setting(default: Any, meaning: str, *, zero: bool = False) -> Any:
-    """Describe a setting; ``zero`` says that a number may be 0, which none may be otherwise."""
-    return field(default=default, metadata={"meaning": meaning, "zero": zero})
+def _setting(default: Any, meaning: str, *, above: float = 0, zero: bool = False) -> Any:
+    """Describe a setting. A number has to be greater than ``above``; ``zero`` says that it may be 0 as well."""
+    return field(default=default, metadata={"meaning": meaning, "above": above, "zero": zero})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,10 @@ class Settings:
     strict_authorization: bool = _setting(
         False, "Answer 500 when a view answered without an authorization check; otherwise only sound an alarm."
     )
+    v1_sunset: date = _setting(date(2027, 12, 31), "Day from which on v1 may be gone: its header Sunset (YYYY-MM-DD).")
+    v1_disabled: str = _setting(
+        "", "Operations of v1 that answer 410, by their IDs and with commas between, or all; empty: none."
+    )
     cors_origin: str = _setting("", "Origin whose pages may call the API from a browser, or *; empty: none.")
     kubernetes_connections: int = _setting(32, "Connections to the Kubernetes API that one process keeps.")
     drain_seconds: float = _setting(5.0, "Seconds that /readyz fails before the listener closes on SIGTERM.", zero=True)
@@ -53,6 +58,9 @@ class Settings:
     controller_bind: str = _setting("127.0.0.1:6081", "Address of the controller's probes and metrics.")
     controller_workers: int = _setting(8, "Servers the controller works on at once.")
     retry_seconds: float = _setting(10.0, "Seconds until a pass that yielded or failed is tried again.")
+    create_attempts: int = _setting(
+        3, "Creates of a server's instance that may fail in all; below 1 means 1.", above=-math.inf
+    )
     monitor_seconds: float = _setting(10.0, "Seconds between two sweeps of the monitor.")
     watch_seconds: float = _setting(300.0, "Seconds after which a watch is renewed.")
     lease_name: str = _setting("server-api-controller", "Name of the leader's Lease.")
@@ -70,7 +78,7 @@ class Settings:
         for setting in fields(cls):
             text = environment.get(PREFIX + setting.name.upper(), "")
             if text:
-                values[setting.name] = _parse(setting.name, str(setting.type), text, zero=setting.metadata["zero"])
+                values[setting.name] = _parse(setting, text)
         return cls(**values)
 
     @classmethod
@@ -86,18 +94,22 @@ class Settings:
         ]
 
 
-def _parse(name: str, type_: str, text: str, *, zero: bool) -> Any:
+def _parse(setting: Field[Any], text: str) -> Any:
+    type_ = str(setting.type)
     try:
         if type_ == "bool":
             return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
+        if type_ == "date":
+            return date.fromisoformat(text)
         if type_ in ("int", "float"):
-            return _number(int(text) if type_ == "int" else float(text), zero=zero)
+            return _number(int(text) if type_ == "int" else float(text), setting)
     except (ValueError, KeyError, OverflowError):
-        raise ValueError(f"{PREFIX}{name.upper()} is not a valid {type_}") from None
+        raise ValueError(f"{PREFIX}{setting.name.upper()} is not a valid {type_}") from None
     return Path(text) if type_.startswith("Path") else text
 
 
-def _number(value: float, *, zero: bool) -> float:
-    if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+def _number(value: float, setting: Field[Any]) -> float:
+    allowed = value > setting.metadata["above"] or (value == 0 and setting.metadata["zero"])
+    if not math.isfinite(value) or not allowed:
         raise ValueError
     return value

@@ -16,6 +16,7 @@ from prometheus_client import (
     multiprocess,
 )
 
+from server_api.cloud_metrics import CloudMetrics
 from server_api.http import authentication
 from server_api.http.routes import method_name, route_template
 
@@ -26,6 +27,7 @@ DURATION = Histogram(
     ["method", "route"],
     buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10),
 )
+CLOUD = CloudMetrics(REGISTRY)
 
 blueprint = Blueprint("metrics", __name__)
 

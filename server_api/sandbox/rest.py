@@ -11,6 +11,7 @@ from keystoneauth1.session import Session
 from server_api.sandbox.errors import StepFailed
 
 MICROVERSION = "2.90"
+PLACEMENT_MICROVERSION = "1.22"
 DOMAIN = "default"
 TIMEOUT = 60.0
 
@@ -38,6 +39,7 @@ class OpenStackUser:
         self.compute = self._adapter("compute", default_microversion=MICROVERSION)
         self.network = self._adapter("network")
         self.image = self._adapter("image")
+        self.placement = self._adapter("placement", default_microversion=PLACEMENT_MICROVERSION)
 
     @property
     def user_id(self) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from server_api.sandbox.openstack.configuration import HOST_TRAIT
 from server_api.sandbox.seed_openstack import Account
 from server_api.sandbox.world import Tenant, World
 from server_api.servers.model import API_VERSION_2
@@ -50,7 +51,10 @@ def region(namespace: str, world: World, auth_url: str) -> Object:
             "endpoint": auth_url,
             "serviceAccountSecret": {"namespace": namespace, "name": SECRET_NAME},
             # no selector: every public flavor is exported, also one that somebody makes to try it
-            "compute": {"flavors": {"metadata": metadata}},
+            "compute": {
+                "flavors": {"metadata": metadata},
+                "placementPreflight": {"enabled": True, "requiredTraits": [HOST_TRAIT]},
+            },
         },
     }
     return _object(kinds.REGION, world.region_id, namespace, {labels.NAME: REGION_NAME}, spec)

@@ -102,6 +102,9 @@ class OpenStackSeed:
             members = {"id": flavor.id, "name": flavor.name, "vcpus": flavor.vcpus}
             sizes = {"ram": flavor.memory, "disk": flavor.disk}
             self._admin.compute.post("/flavors", json={"flavor": members | sizes})
+        if flavor.extra_specs:
+            body = {"extra_specs": dict(flavor.extra_specs)}
+            self._admin.compute.post(f"/flavors/{flavor.id}/os-extra_specs", json=body)
 
     def image(self, image: Image) -> None:
         """Make sure of a public image, and of its content if it has any."""

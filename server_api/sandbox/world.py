@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from server_api.sandbox.memory import Memory
+from server_api.sandbox.openstack.configuration import HOST_RESOURCE_CLASS
 
 SERVERS = "region:servers"
 GATES = "region:servers:v2/provider-create-gates"
@@ -79,6 +80,7 @@ class Flavor:
     memory: int
     disk: int
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    extra_specs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -167,15 +169,13 @@ class World:
 
 
 def _flavors(memory: Memory) -> dict[str, Flavor]:
-    sizes: dict[str, tuple[int, int, int, dict[str, Any]]] = {
-        "virtual": (1, 1024, 20, {}),
-        "baremetal": (8, 16384, 200, {"baremetal": True, "cpu": {"family": "EPYC"}}),
-        "pinned": (2, 2048, 20, {"pinnedOnly": True}),
+    sizes: dict[str, tuple[int, int, int, dict[str, Any], dict[str, str]]] = {
+        "virtual": (1, 1024, 20, {}, {}),
+        "baremetal": (8, 16384, 200, {"baremetal": True, "cpu": {"family": "EPYC"}}, {}),
+        # what Placement is asked for before a server is pinned to a host
+        "pinned": (2, 2048, 20, {"pinnedOnly": True}, {f"resources:{HOST_RESOURCE_CLASS}": "1"}),
     }
-    return {
-        name: Flavor(memory.id(f"flavor.{name}"), f"sandbox-{name}", vcpus, memory_, disk, metadata)
-        for name, (vcpus, memory_, disk, metadata) in sizes.items()
-    }
+    return {name: Flavor(memory.id(f"flavor.{name}"), f"sandbox-{name}", *size) for name, size in sizes.items()}
 
 
 def _images(memory: Memory, second: Tenant) -> dict[str, Image]:

@@ -151,18 +151,6 @@ def test_a_gate_holds_everything_back_until_it_is_satisfied(region: Sandbox) -> 
     region.remove(id_)
 
 
-def test_a_pinned_server_is_on_its_host(region: Sandbox) -> None:
-    pinned = region.world.flavors["pinned"].id
-    for host in ("fake1", "fake2"):
-        body = region.body(infrastructureRef=host, sshInjection="none", flavorId=pinned)
-        id_, name = region.create(body)["metadata"]["id"], body["metadata"]["name"]
-        assert region.running(id_)["status"]["infrastructureRef"] == host
-        instance = as_operator(region).instance(name)
-        assert instance
-        assert instance["OS-EXT-SRV-ATTR:hypervisor_hostname"] == host
-        region.remove(id_)
-
-
 def test_a_guest_that_trusts_an_authority_gets_both_configurations(region: Sandbox) -> None:
     user_data = base64.b64encode(b"#!/bin/sh\necho " + secrets.token_hex(4).encode()).decode()
     body = region.body(sshCertificateAuthorityId=region.world.first.authority_id, userData=user_data)

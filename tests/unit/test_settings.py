@@ -99,3 +99,12 @@ def test_what_can_be_switched_off_may_be_zero_but_not_less(name: str) -> None:
 def test_a_count_of_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="SERVER_API_WORKERS is not a valid int"):
         Settings.from_environment({"SERVER_API_WORKERS": "0"})
+
+
+@pytest.mark.parametrize(("text", "value"), [("5", 5), ("1", 1), ("0", 0), ("-2", -2)])
+def test_any_whole_number_of_create_attempts_is_taken(text: str, value: int) -> None:
+    assert Settings.from_environment({"SERVER_API_CREATE_ATTEMPTS": text}).create_attempts == value
+
+
+def test_three_creates_may_fail_by_default() -> None:
+    assert Settings().create_attempts == 3

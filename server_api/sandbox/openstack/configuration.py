@@ -25,6 +25,26 @@ RULES_FILE = "SANDBOX_OPENSTACK_RULES"
 # the host that Nova's API, conductor and scheduler say they run on
 CONTROL_HOST = "sandbox"
 UNLIMITED = -1
+HOST_RESOURCE_CLASS = "CUSTOM_SANDBOX_HOST"
+"""What every compute host has, besides processors and memory, for flavors that are pinned to a host."""
+HOST_TRAIT = "CUSTOM_SANDBOX"
+"""A trait of every compute host."""
+
+PROVIDERS = f"""\
+meta:
+  schema_version: '1.0'
+providers:
+  - identification:
+      uuid: $COMPUTE_NODE
+    inventories:
+      additional:
+        - {HOST_RESOURCE_CLASS}:
+            total: 100
+    traits:
+      additional:
+        - {HOST_TRAIT}
+"""
+"""Nova's configuration of what its hosts report to Placement beyond what the hypervisor says."""
 
 
 def write(state: Path, virtualenv: Path, ports: Ports) -> None:
@@ -42,6 +62,9 @@ def write(state: Path, virtualenv: Path, ports: Ports) -> None:
         file.write_text(render(sections))
     # Nova looks for it beside its configuration, and has no option that says otherwise when run as a WSGI app
     shutil.copy(virtualenv / "etc/nova/api-paste.ini", NOVA.config_file(state).parent)
+    providers = _providers(state)
+    providers.mkdir(exist_ok=True)
+    (providers / "hosts.yaml").write_text(PROVIDERS)
     for folder in ("db", "lock", "images", "staging", "tasks", "neutron", "nova/instances"):
         (state / folder).mkdir(parents=True, exist_ok=True)
 
@@ -183,7 +206,10 @@ def nova(state: Path, ports: Ports) -> Sections:
         "scheduler": {"workers": 1},
         "filter_scheduler": {"track_instance_changes": True},
         # after 10 failed builds in a row, which tests provoke, a host would disable itself
-        "compute": {"consecutive_build_service_disable_threshold": 0},
+        "compute": {
+            "consecutive_build_service_disable_threshold": 0,
+            "provider_config_location": str(_providers(state)),
+        },
         "quota": {
             "instances": UNLIMITED,
             "cores": UNLIMITED,
@@ -202,6 +228,10 @@ def nova(state: Path, ports: Ports) -> Sections:
         "service_user": _credentials(ports, "nova") | {"send_service_user_token": True},
         "keystone_authtoken": _token_validation(ports, "nova"),
     }
+
+
+def _providers(state: Path) -> Path:
+    return NOVA.config_file(state).parent / "providers"
 
 
 def environment(state: Path, virtualenv: Path) -> dict[str, str]:

@@ -415,6 +415,7 @@ def test_events_that_wait_are_written_before_the_process_ends(replica: Replica, 
     servers.wait_until(is_provisioned(servers, "s1"))
     replica.end()
     assert [reason for _, reason, _ in replica.events.recorded] == ["Provisioning", "Provisioned"]
+    assert "events" not in [thread.name for thread in threading.enumerate()], "its thread ended when all was written"
 
 
 def test_a_store_that_hangs_on_events_holds_up_no_pass(replica: Replica, servers: MemoryServers) -> None:

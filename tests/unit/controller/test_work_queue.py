@@ -213,7 +213,7 @@ def test_a_worker_that_waits_for_a_place_in_a_project_gets_it_when_it_is_free() 
     queue.add("b")
     assert queue.get() == "a"
     got: list[str | None] = []
-    worker = threading.Thread(target=lambda: got.append(queue.get()))
+    worker = threading.Thread(target=lambda: got.append(queue.get()), daemon=True)
     worker.start()
     queue.done("a", True)
     worker.join(10)
@@ -228,7 +228,7 @@ def test_a_waiting_worker_gets_the_probe_of_an_unreachable_project_when_it_is_du
     queue.done("a", False)
     assert queue.projects_backing_off() == 1
     got: list[str | None] = []
-    worker = threading.Thread(target=lambda: got.append(queue.get()))
+    worker = threading.Thread(target=lambda: got.append(queue.get()), daemon=True)
     worker.start()
     worker.join(10)
     assert got == ["b"]
