@@ -11,11 +11,8 @@ from collections.abc import Callable
 from server_api.servers.model import ConditionType, Reason, Server
 from server_api.servers.outcomes import PassEvent
 from server_api.servers.ports import EventType
-from server_api.servers.provider_create_gates import remaining
+from server_api.servers.provider_create_gates import AT_THE_GATES, remaining
 from server_api.servers.rebuild import RebuildState
-
-AT_THE_GATES = "waiting for provider-create gates"
-"""What the Available condition's message begins with while gates hold the server back (contract 7.4)."""
 
 _Rule = Callable[[Server, Server], PassEvent | None]
 

@@ -15,6 +15,9 @@ from server_api.servers.ports import Caller, Clock, Missing, ServerStore, StateC
 PERMISSION = "region:servers:v2/provider-create-gates"
 """The permission to satisfy gates, needed besides the right to read the server."""
 
+AT_THE_GATES = "waiting for provider-create gates"
+"""What the Available condition's message begins with while gates hold a server back (contract 7.4)."""
+
 _ATTEMPTS = 3
 """How often a lost race is tried again: the controller and the monitor write the same status."""
 

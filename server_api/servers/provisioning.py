@@ -23,7 +23,7 @@ from server_api.servers.ports import (
     Unavailable,
 )
 from server_api.servers.progress import Progress
-from server_api.servers.provider_create_gates import remaining
+from server_api.servers.provider_create_gates import AT_THE_GATES, remaining
 from server_api.servers.rebuild_pass import converge_image
 from server_api.servers.surroundings import Region
 from server_api.servers.user_data_augmentation import augment
@@ -143,7 +143,7 @@ def _check_gates(server: Server) -> None:
         return
     gates = remaining(server.spec, server.status)
     if gates:
-        raise Stop(Outcome.YIELD, f"waiting for provider-create gates: {', '.join(gates)}")
+        raise Stop(Outcome.YIELD, f"{AT_THE_GATES}: {', '.join(gates)}")
 
 
 def _check_complete(server: Server) -> None:

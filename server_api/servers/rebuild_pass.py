@@ -52,6 +52,9 @@ def converge_image(progress: Progress, compute: Compute, instance: Instance) -> 
     if sent is _Sent.AWAITED:
         # Whatever the instance shows: what was submitted could still wipe its disk.
         raise Stop(Outcome.YIELD, _AWAITED)
+    if sent is _Sent.TAKEN and decision.marker is None:
+        # It may have been taken after the look at the instance: no settling on what that showed.
+        raise Stop(Outcome.YIELD, "the cloud had taken a rebuild", MARKED_SECONDS)
 
 
 def _sent(progress: Progress, compute: Compute, instance: Instance) -> _Sent | None:

@@ -369,6 +369,24 @@ def test_a_rebuild_that_came_late_to_a_server_whose_old_image_is_wanted_again_is
     assert world.submitted == [NEW, OLD]
 
 
+def test_a_rebuild_that_is_taken_between_the_look_and_the_question_is_not_settled_over() -> None:
+    world = World("Initiated")
+    world.answer(TimedOut("nova", "no answer"), NOT_TAKEN)
+    world.run()
+    world.want(OLD)
+    for _ in range(3):
+        world.run()
+    assert world.marker is None
+
+    world.compute.taken_rebuild = "req-late"
+    assert world.run().outcome is Outcome.YIELD
+    world.compute.show(DONE)
+    for _ in range(2):
+        world.run()
+
+    assert world.submitted == [NEW, OLD]
+
+
 def test_an_earlier_rebuild_to_the_same_image_does_not_stand_in_the_way_of_a_new_one() -> None:
     world = World("Initiated")
     world.answer(None, showing())
