@@ -21,6 +21,7 @@ class IronicNodes:
     def provision_state(self, instance_id: str) -> str | None:
         """Return the provision state of the node an instance is on, None if there is none.
 
+        A node that Ironic gives no state has the empty one, so that it is not taken for no node.
         Raises Ambiguous when several nodes claim the instance.
         """
         clients = self._region_clients()
@@ -30,7 +31,7 @@ class IronicNodes:
             versioned = (adapter.get_endpoint() or "").rstrip("/").endswith("/v1")
             path = "/nodes" if versioned else "/v1/nodes"
             nodes = adapter.get(path, params={"instance_uuid": instance_id}).json()["nodes"]
-            states = [node["provision_state"] for node in nodes]
+            states = [str(node["provision_state"] or "") for node in nodes]
         if len(states) > 1:
             raise Ambiguous("ironic", f"several nodes have the instance {instance_id}")
-        return str(states[0]) if states and states[0] is not None else None
+        return states[0] if states else None

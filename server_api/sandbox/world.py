@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from server_api.sandbox.memory import Memory
-from server_api.sandbox.openstack.configuration import HOST_RESOURCE_CLASS
+from server_api.sandbox.openstack.configuration import FLAVOR_TRAIT, HOST_RESOURCE_CLASS
 
 SERVERS = "region:servers"
 GATES = "region:servers:v2/provider-create-gates"
@@ -169,11 +169,12 @@ class World:
 
 
 def _flavors(memory: Memory) -> dict[str, Flavor]:
+    # what Placement is asked for before a server is pinned to a host
+    host_needs = {f"resources:{HOST_RESOURCE_CLASS}": "1", f"trait:{FLAVOR_TRAIT}": "required"}
     sizes: dict[str, tuple[int, int, int, dict[str, Any], dict[str, str]]] = {
         "virtual": (1, 1024, 20, {}, {}),
         "baremetal": (8, 16384, 200, {"baremetal": True, "cpu": {"family": "EPYC"}}, {}),
-        # what Placement is asked for before a server is pinned to a host
-        "pinned": (2, 2048, 20, {"pinnedOnly": True}, {f"resources:{HOST_RESOURCE_CLASS}": "1"}),
+        "pinned": (2, 2048, 20, {"pinnedOnly": True}, host_needs),
     }
     return {name: Flavor(memory.id(f"flavor.{name}"), f"sandbox-{name}", *size) for name, size in sizes.items()}
 

@@ -65,12 +65,15 @@ class Stop(Exception):
         self.unreachable = unreachable
 
 
+_OF_EVERY_PASS = frozenset({"keystone", "nova", "neutron"})
+
+
 def is_unreachable(error: PortError) -> bool:
     """Say whether the cloud would fail any other server of the project in the same way.
 
     A right that one service denies is not such a failure: a quota that is used up reads the same, and deletions end
-    that.
+    that. Nor is that of a service which only some servers need.
     """
-    if error.dependency == "kubernetes":
+    if error.dependency not in _OF_EVERY_PASS:
         return False
     return isinstance(error, Unavailable) or (isinstance(error, Denied) and error.dependency == "keystone")

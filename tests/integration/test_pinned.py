@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server_api.sandbox.openstack.configuration import HOST_RESOURCE_CLASS, HOST_TRAIT
+from server_api.sandbox.openstack.configuration import FLAVOR_TRAIT, HOST_RESOURCE_CLASS, HOST_TRAIT
 from server_api.sandbox.rest import OpenStackUser
 from server_api.sandbox.seed_openstack import SERVICE_ACCOUNT
 from server_api.sandbox.waiting import wait_for
@@ -57,11 +57,15 @@ def test_k20_a_server_pinned_to_a_host_that_does_not_exist_waits_and_nothing_is_
     assert region.cloud.port(id_) is None
 
 
-def test_k20_a_host_that_lost_a_required_trait_is_waited_for_and_used_when_it_has_it_again(region: Sandbox) -> None:
+@pytest.mark.parametrize("trait", [HOST_TRAIT, FLAVOR_TRAIT])
+def test_k20_a_host_that_lost_a_required_trait_is_waited_for_and_used_when_it_has_it_again(
+    region: Sandbox, trait: str
+) -> None:
     user = operator(region)
     path = f"/resource_providers/{provider_of(user, 'fake2')}/traits"
     before = user.placement.get(path).json()
-    without = [trait for trait in before["traits"] if trait != HOST_TRAIT]
+    without = [other for other in before["traits"] if other != trait]
+    assert len(without) < len(before["traits"])
 
     def set_traits(traits: list[str]) -> None:
         generation = user.placement.get(path).json()["resource_provider_generation"]
@@ -69,9 +73,14 @@ def test_k20_a_host_that_lost_a_required_trait_is_waited_for_and_used_when_it_ha
 
     set_traits(without)
     try:
-        id_ = region.create(pinned(region, "fake2"))["metadata"]["id"]
+        body = pinned(region, "fake2")
+        id_ = region.create(body)["metadata"]["id"]
         wait_for("the pass waits", lambda: "fake2" in region.condition(id_).get("message", ""))
+        assert region.cloud.instances(body["metadata"]["name"]) == []
     finally:
         set_traits(before["traits"])
     region.running(id_)
+    (instance,) = region.cloud.instances(body["metadata"]["name"])
+    shown = user.compute.get(f"/servers/{instance['id']}").json()["server"]
+    assert shown["OS-EXT-SRV-ATTR:hypervisor_hostname"] == "fake2"
     region.remove(id_)

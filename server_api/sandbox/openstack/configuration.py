@@ -28,7 +28,9 @@ UNLIMITED = -1
 HOST_RESOURCE_CLASS = "CUSTOM_SANDBOX_HOST"
 """What every compute host has, besides processors and memory, for flavors that are pinned to a host."""
 HOST_TRAIT = "CUSTOM_SANDBOX"
-"""A trait of every compute host."""
+"""A trait of every compute host, which the region wants of those that servers are pinned to."""
+FLAVOR_TRAIT = "CUSTOM_SANDBOX_PINNING"
+"""Another, which the flavor of pinned servers wants."""
 
 PROVIDERS = f"""\
 meta:
@@ -43,6 +45,7 @@ providers:
     traits:
       additional:
         - {HOST_TRAIT}
+        - {FLAVOR_TRAIT}
 """
 """Nova's configuration of what its hosts report to Placement beyond what the hypervisor says."""
 

@@ -19,7 +19,7 @@ def nodes(*states):
     return {"nodes": [{"uuid": str(number), "provision_state": state} for number, state in enumerate(states)]}
 
 
-@pytest.mark.parametrize(("body", "state"), [(nodes("deploying"), "deploying"), (nodes(), None), (nodes(None), None)])
+@pytest.mark.parametrize(("body", "state"), [(nodes("deploying"), "deploying"), (nodes(), None), (nodes(None), "")])
 def test_m11_the_node_of_an_instance_is_found_by_the_instance_and_shows_its_state(ironic, wire, answer, body, state):
     wire.answers[f"GET {PATH}"] = answer(body=body)
 

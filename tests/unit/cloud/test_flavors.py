@@ -74,5 +74,18 @@ def test_flavors_are_sorted_by_name():
     assert [flavor.name for flavor in flavors] == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"extra_specs": {"resources:CUSTOM_NODE": "1"}}, {"resources:CUSTOM_NODE": "1"}),
+        ({"extra_specs": {}}, {}),
+        ({"extra_specs": None}, {}),
+        ({}, {}),
+    ],
+)
+def test_extra_specs_are_kept_where_nova_shows_them(more, expected):
+    assert exported_flavors([record("1", **more)], REGION)[0].extra_specs == expected
+
+
 def test_a_disk_of_zero_means_none_is_named():
     assert exported_flavors([record("1", disk=0)], REGION)[0].disk_gb is None

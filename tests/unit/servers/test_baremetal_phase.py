@@ -24,6 +24,7 @@ QUEUED = [
     "inspect wait",
     "adopting",
     "a state of a later Ironic",
+    "",
 ]
 BUILDING = [
     "deploying",

@@ -868,6 +868,7 @@ def test_a_stranger_on_the_servers_port_is_not_taken_for_its_instance() -> None:
         (Denied("nova", "quota"), False),
         (Refused("nova", "no"), False),
         (Unavailable("kubernetes", "down"), False),
+        (Unavailable("placement", "down"), False),
     ],
 )
 def test_a_pass_says_whether_the_whole_project_is_out_of_reach(error: PortError, unreachable: bool) -> None:

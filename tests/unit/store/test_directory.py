@@ -11,6 +11,7 @@ from server_api.servers.surroundings import (
     FlavorMetadata,
     Identity,
     Network,
+    PlacementPreflight,
     Region,
     SecurityGroup,
     SSHCertificateAuthority,
@@ -94,6 +95,7 @@ def test_a_region_is_read_with_its_configuration(
         "serviceAccountSecret": {"name": "credentials"},
         "compute": {
             "flavors": {"selector": {"ids": ["f-1"]}, "metadata": [flavor, {"id": "f-2", "pinnedOnly": True}]},
+            "placementPreflight": {"enabled": True, "requiredTraits": ["CUSTOM_A", "CUSTOM_B"]},
         },
         "image": {"selector": {"signingKey": "LS0tLS1CRUdJTiBQVUJMSUMgS0VZLS0tLS0="}},
         "network": {"externalNetworks": {"selector": {"ids": ["n-1"], "tags": ["t-1"]}}},
@@ -114,7 +116,26 @@ def test_a_region_is_read_with_its_configuration(
         image_signing_key="-----BEGIN PUBLIC KEY-----",
         external_network_ids=frozenset({"n-1"}),
         external_network_tags=frozenset({"t-1"}),
+        placement_preflight=PlacementPreflight(("CUSTOM_A", "CUSTOM_B")),
     )
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [
+        (None, None),
+        ({}, None),
+        ("yes", None),
+        ({"enabled": False, "requiredTraits": ["CUSTOM_A"]}, None),
+        ({"enabled": "perhaps"}, None),
+        ({"requiredTraits": ["CUSTOM_A"]}, None),
+        ({"enabled": True}, PlacementPreflight(())),
+        ({"enabled": True, "requiredTraits": None}, PlacementPreflight(())),
+    ],
+)
+def test_placement_is_asked_only_where_the_region_enables_it(stored: Any, expected: PlacementPreflight | None) -> None:
+    spec = {"openstack": {"compute": {"placementPreflight": stored}}}
+    assert region_from({"spec": spec}).placement_preflight == expected
 
 
 @pytest.mark.parametrize("spec", [None, {}, {"openstack": None}, {"openstack": {"compute": {"flavors": None}}}])
