@@ -9,7 +9,8 @@ from server_api.access.token_file import TokenFile
 from server_api.clock import SystemClock
 from server_api.cloud import OpenStackCloud
 from server_api.http.application import build_app
-from server_api.http.services import Services
+from server_api.http.metrics import CLOUD
+from server_api.http.services import Ports, Services
 from server_api.servers.console import Console
 from server_api.servers.lifecycle import Lifecycle
 from server_api.servers.power import Power
@@ -42,7 +43,7 @@ def services(settings: Settings) -> Services:
     servers = KubernetesServerStore(client, namespace)
     directory = KubernetesDirectory(client, namespace)
     credentials = KubernetesCredentials(client, namespace)
-    cloud, clock = OpenStackCloud(credentials, settings), SystemClock()
+    cloud, clock = OpenStackCloud(credentials, settings, CLOUD.observe), SystemClock()
     return Services(
         lifecycle=Lifecycle(servers, directory, cloud, clock),
         power=Power(servers, directory, cloud),
@@ -50,6 +51,7 @@ def services(settings: Settings) -> Services:
         ssh_keys=SSHKeys(servers, directory, credentials),
         snapshots=Snapshots(servers, directory, cloud),
         provider_create_gates=ProviderCreateGates(servers, clock),
+        ports=Ports(servers, directory, cloud, clock),
         authenticator=TokenFile(settings.tokens_file),
         readiness=client.ping,
     )

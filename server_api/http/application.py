@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+
 from flask import Flask
 
 from server_api.http import (
@@ -17,7 +21,7 @@ from server_api.http import (
     well_known,
 )
 from server_api.http import services as wiring
-from server_api.http.path_parameters import ServerIDConverter
+from server_api.http.path_parameters import CONVERTERS
 from server_api.http.services import Services
 from server_api.http.tracing import RequestScope
 from server_api.http.v2 import console, lifecycle, power, provider_create_gates, snapshot, ssh_key
@@ -31,7 +35,7 @@ def build_app(services: Services, settings: Settings) -> Flask:
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes + 1
     # A path is what it says: neither a trailing nor a doubled slash is redirected.
     app.url_map.merge_slashes = False
-    app.url_map.converters["server_id"] = ServerIDConverter
+    app.url_map.converters.update(CONVERTERS)
     app.config[well_known.IDENTITY_URL] = settings.identity_url
     wiring.install(app, services)
 
@@ -39,6 +43,9 @@ def build_app(services: Services, settings: Settings) -> Flask:
     access_log.install(app)
     metrics.install(app)
     cors.install(app, settings.cors_origin)
+    v1 = _v1()
+    if v1 is not None:
+        v1.install(app, services, settings)
     binding.install(app)
     authentication.install(app)
     authorization_check.install(app, strict=settings.strict_authorization)
@@ -47,7 +54,15 @@ def build_app(services: Services, settings: Settings) -> Flask:
     api = documentation.build_api(app)
     for views in (well_known, version, lifecycle, power, console, ssh_key, snapshot, provider_create_gates):
         api.register_blueprint(views.blueprint)
+    if v1 is not None:
+        v1.register(app, api, settings)
     documentation.publish(app, api)
 
     app.wsgi_app = RequestScope(app.wsgi_app, settings.request_deadline)  # type: ignore[method-assign]
     return app
+
+
+def _v1() -> ModuleType | None:
+    """Return the surface of v1, None once its package is deleted: nothing else of the program knows of it."""
+    package = "server_api.http.v1"
+    return import_module(f"{package}.surface") if find_spec(package) else None

@@ -21,6 +21,7 @@ ERROR_COMPONENTS = {
     403: ("Forbidden", "The caller lacks a permission."),
     404: ("NotFound", "Something the request names does not exist."),
     409: ("Conflict", "The name is taken, or the object was changed meanwhile."),
+    410: ("Gone", "The operator has turned this operation off; the header Link names its successor."),
     413: ("RequestEntityTooLarge", "The body is too large."),
     415: ("UnsupportedMediaType", "The body's content type is not application/json."),
     422: ("UnprocessableContent", "The request is well formed and breaks a rule."),

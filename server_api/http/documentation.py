@@ -17,7 +17,7 @@ from werkzeug.exceptions import NotFound
 from server_api.http import authentication
 from server_api.http.blueprint import ERROR_COMPONENTS
 from server_api.http.errors import ErrorHandlers, code_of
-from server_api.http.path_parameters import ServerIDConverter
+from server_api.http.path_parameters import CONVERTERS, IDConverter
 from server_api.http.schemas.base import Base64Bytes, Identifier, StrictBoolean
 from server_api.http.schemas.error import ErrorSchema
 from server_api.http.schemas.server_query import LabelID, TagSelector
@@ -31,6 +31,9 @@ power, their consoles, and images made of them.
 
 Every request needs a bearer token. Unknown members of a body are ignored, so that what was read can be written back;
 unknown query parameters are refused. Every error has the same body; quote its `trace_id` when you report one.
+
+A server as an older version, or somebody's hand, may have left it is shown with the nil UUID
+(`00000000-0000-0000-0000-000000000000`) in place of a required ID that it lacks.
 """
 
 _CONTENT_SECURITY_POLICY = "; ".join(
@@ -104,7 +107,8 @@ def build_api(app: Flask) -> DocumentedApi:
     api.register_field(Base64Bytes, "string", "byte")
     api.register_field(LabelID, "string", None)
     api.register_field(TagSelector, "string", None)
-    api.register_converter(ServerIDConverter, _server_id_schema)
+    for converter in CONVERTERS.values():
+        api.register_converter(converter, _id_schema)
     api.spec.components.security_scheme("bearer", {"type": "http", "scheme": "bearer"})
     _describe_errors(api)
     return api
@@ -150,7 +154,7 @@ def _protected(response: Response) -> Response:
     return response
 
 
-def _server_id_schema(_converter: ServerIDConverter) -> dict[str, str]:
+def _id_schema(_converter: IDConverter) -> dict[str, str]:
     return {"type": "string", "format": "uuid"}
 
 

@@ -32,6 +32,7 @@ _CODES = {
     404: "not_found",
     405: "method_not_allowed",
     409: "conflict",
+    410: "not_found",
     413: "request_entity_too_large",
     415: "unsupported_media_type",
     422: "unprocessable_content",

@@ -11,6 +11,7 @@ from flask import Flask, current_app
 from server_api.access.authentication import Authenticator
 from server_api.servers.console import Console
 from server_api.servers.lifecycle import Lifecycle
+from server_api.servers.ports import Clock, Cloud, Directory, ServerStore
 from server_api.servers.power import Power
 from server_api.servers.provider_create_gates import ProviderCreateGates
 from server_api.servers.snapshots import Snapshots
@@ -20,8 +21,18 @@ _EXTENSION = "server-api"
 
 
 @dataclass(frozen=True, slots=True)
+class Ports:
+    """What a generation of the API that is on its way out makes its own use cases of."""
+
+    servers: ServerStore
+    directory: Directory
+    cloud: Cloud
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
 class Services:
-    """The use cases, and what tells callers apart.
+    """The use cases, what others can be made of, and what tells callers apart.
 
     ``readiness`` returns when the store can be reached and raises, anything, when it cannot.
     """
@@ -32,6 +43,7 @@ class Services:
     ssh_keys: SSHKeys
     snapshots: Snapshots
     provider_create_gates: ProviderCreateGates
+    ports: Ports
     authenticator: Authenticator
     readiness: Callable[[], None]
 

@@ -24,12 +24,16 @@ def provisioning_status(server: Server) -> str:
     Provisioned means settled: while a rebuild is recorded, in any state, the desired image is not known to be
     realised, so the server still reads as provisioning. A parked rebuild is an error and stays visible as one.
     """
+    status = reconciled_status(server)
+    return "provisioning" if status == "provisioned" and is_masked(server) else status
+
+
+def reconciled_status(server: Server) -> str:
+    """Return how far the controller is, whether or not a rebuild is recorded."""
     if server.metadata.deleted_at is not None:
         return "deprovisioning"
     condition = server.status.condition(ConditionType.AVAILABLE)
-    if condition is None:
-        return "pending"
-    return "provisioning" if is_masked(server) else _PROVISIONING.get(condition.reason, "provisioning")
+    return "pending" if condition is None else _PROVISIONING.get(condition.reason, "provisioning")
 
 
 def is_masked(server: Server) -> bool:

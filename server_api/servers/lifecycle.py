@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from server_api.servers import (
+    conditional_update,
     image_compatibility,
     naming,
     offers,
@@ -37,7 +38,6 @@ from server_api.servers.ports import (
     Refused,
     ServerSelector,
     ServerStore,
-    StateConflict,
 )
 from server_api.servers.rebuild import RebuildState
 from server_api.servers.references import certificate_authority, readable_network, security_groups
@@ -45,10 +45,6 @@ from server_api.servers.requests import ServerCreate, ServerQuery, ServerUpdate
 from server_api.servers.source_addresses import address_pairs
 from server_api.servers.surroundings import Network
 from server_api.servers.user_data_augmentation import augment
-
-
-class _LostRace(Exception):
-    """Somebody wrote between our read and our write. A conflict that the cloud reports is something else."""
 
 
 class Lifecycle:
@@ -112,14 +108,7 @@ class Lifecycle:
 
         A lost race is tried once more from a fresh read. A request that says what is stored already writes nothing.
         """
-        try:
-            return self._update(caller, server_id, request)
-        except _LostRace:
-            pass
-        try:
-            return self._update(caller, server_id, request)
-        except _LostRace:
-            raise Conflict("the server was changed by somebody else meanwhile") from None
+        return conditional_update.with_one_retry(lambda: self._update(caller, server_id, request))
 
     def delete(self, caller: Caller, server_id: str) -> None:
         """Ask for a server's deletion; asking again while it is under way is accepted."""
@@ -194,14 +183,7 @@ class Lifecycle:
             principal_modifier=caller.actor,
             modified_at=self._clock.now().replace(microsecond=0),
         )
-        try:
-            stored = self._servers.update(replace(server, metadata=metadata, spec=spec))
-        except StateConflict:
-            raise _LostRace from None
-        except Missing:
-            raise NotFound("the server does not exist") from None
-        except Refused as refusal:
-            raise Unprocessable(refusal.detail) from None
+        stored = conditional_update.write(self._servers, replace(server, metadata=metadata, spec=spec))
         return stored if spec.image_id == server.spec.image_id else self._with_rebuild_intended(stored)
 
     def _with_rebuild_intended(self, server: Server) -> Server:

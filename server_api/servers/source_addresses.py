@@ -23,6 +23,14 @@ def address_pairs(texts: Iterable[str]) -> tuple[AddressPair, ...]:
     return tuple(AddressPair(cidr=prefix) for prefix in dict.fromkeys(prefixes))
 
 
+def prefix(text: str) -> str | None:
+    """Return an IPv4 prefix such as ``10.0.0.0/24`` with host bits masked off, None for any other text."""
+    with suppress(ValueError):
+        if _PREFIX.fullmatch(text):
+            return str(IPv4Network(text, strict=False))
+    return None
+
+
 def masked(text: str) -> str:
     """Return a stored prefix with host bits masked off; text that is no prefix comes back as it is."""
     try:
@@ -32,7 +40,7 @@ def masked(text: str) -> str:
 
 
 def _parse(index: int, text: str) -> str:
-    with suppress(ValueError):
-        if _PREFIX.fullmatch(text):
-            return str(IPv4Network(text, strict=False))
+    parsed = prefix(text)
+    if parsed is not None:
+        return parsed
     raise Unprocessable("not an IPv4 prefix such as 10.0.0.0/24", f"spec.networking.allowedSourceAddresses[{index}]")

@@ -14,7 +14,7 @@ from werkzeug.test import TestResponse
 
 from server_api.access.token_file import TokenFile, digest
 from server_api.http.application import build_app
-from server_api.http.services import Services
+from server_api.http.services import Ports, Services
 from server_api.sandbox.kubernetes import EmbeddedKubernetes
 from server_api.servers.console import Console
 from server_api.servers.lifecycle import Lifecycle
@@ -134,6 +134,7 @@ def services(world: World, settings: Settings, clock: FixedClock) -> Services:
         ssh_keys=SSHKeys(servers, directory, KubernetesCredentials(world.client, NAMESPACE)),
         snapshots=Snapshots(servers, directory, world.cloud),
         provider_create_gates=ProviderCreateGates(servers, clock),
+        ports=Ports(servers, directory, world.cloud, clock),
         authenticator=TokenFile(settings.tokens_file),
         readiness=world.client.ping,
     )

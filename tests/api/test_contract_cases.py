@@ -1,4 +1,4 @@
-"""Which test covers which of the contract's v2 cases: ``docs/contract-cases.md`` says so, and this keeps it honest."""
+"""Which test covers which of the contract's cases: ``docs/contract-cases.md`` says so, and this keeps it honest."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 DOCUMENT = ROOT / "docs" / "contract-cases.md"
 
-CASES = {"T": 24, "C": 45, "R": 21, "U": 22, "V": 17, "G": 17}
-"""How many v2 cases each section of contract 9.1 to 9.6 has."""
+CASES = {"T": 24, "C": 45, "R": 21, "U": 22, "V": 17, "G": 17, "W": 16}
+"""How many cases each section of contract 9.1 to 9.7 has."""
 
 PASS = "tests/unit/servers/test_provisioning.py"
 
@@ -42,20 +42,20 @@ REMARKS = {
     "G03": "the subject of a token; that of a certificate comes with service callers (issue 6)",
 }
 
-HEAD = """# The contract's v2 cases and their tests
+HEAD = """# The contract's cases for the API and their tests
 
-Cases T, C, R, U, V and G of contract section 9. Written by `tests/api/test_contract_cases.py`, which fails when this
-page is out of date: `SERVER_API_WRITE_CASES=1 pytest tests/api/test_contract_cases.py` writes it anew.
+Cases T, C, R, U, V, G and, for v1, W of contract section 9. Written by `tests/api/test_contract_cases.py`, which fails
+when this page is out of date: `SERVER_API_WRITE_CASES=1 pytest tests/api/test_contract_cases.py` writes it anew.
 """
 
 
 def covered() -> dict[str, list[str]]:
     """Return the tests of each case, by the IDs in their names."""
     found: dict[str, list[str]] = defaultdict(list)
-    for path in sorted(HERE.glob("test_*.py")):
+    for path in sorted(HERE.rglob("test_*.py")):
         for name in re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE):
-            for letter, number in re.findall(r"_([tcruvg])(\d\d)(?=_)", name):
-                found[letter.upper() + number].append(f"tests/api/{path.name}::{name}")
+            for letter, number in re.findall(r"_([tcruvgw])(\d\d)(?=_)", name):
+                found[letter.upper() + number].append(f"{path.relative_to(ROOT)}::{name}")
     return {**found, **{case: [test] for case, test in ELSEWHERE.items()}}
 
 

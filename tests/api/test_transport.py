@@ -33,7 +33,7 @@ def every_operation(client: FlaskClient, server_id: str = NOWHERE) -> list[tuple
     """Return method and path of every operation that needs credentials, as the document describes them."""
     paths = client.get("/openapi.json").get_json()["paths"]
     operations = [
-        (method.upper(), template.replace("{serverID}", server_id))
+        (method.upper(), re.sub(r"\{\w+\}", NOWHERE, template.replace("{serverID}", server_id)))
         for template, methods in paths.items()
         for method, operation in methods.items()
         if method != "parameters" and operation.get("security") != []
@@ -99,7 +99,7 @@ def test_scheme_is_case_insensitive(client: FlaskClient) -> None:
 )
 def test_t12_b60_malformed_id_before_authentication(client: FlaskClient, text: str) -> None:
     for method, path in every_operation(client, server_id=text):
-        if text in path:
+        if f"/servers/{text}" in path:
             response = client.open(path, method=method)
             assert "serverID" in assert_error(response, 400, "invalid_request")
 

@@ -92,6 +92,9 @@ PEOPLE = {
         "imager", {"organizations": [{"id": ORGANIZATION, "endpoints": endpoints({IMAGES: ("create",)})}]}
     ),
     "GATEKEEPER": Person("gatekeeper", in_project(ORGANIZATION, PROJECT, {GATES: ("update",)})),
+    # What v1 asks for one by one.
+    "UPDATER": Person("updater", in_project(ORGANIZATION, PROJECT, {SERVERS: ("update",)})),
+    "CREATOR": Person("creator", in_project(ORGANIZATION, PROJECT, {SERVERS: ("create",)})),
     # What a service that satisfies gates needs, and nothing else.
     "SERVICE": Person("service", in_project(ORGANIZATION, PROJECT, {SERVERS: ("read",), GATES: ("update",)})),
 }

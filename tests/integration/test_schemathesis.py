@@ -1,4 +1,4 @@
-"""Schemathesis over the whole v2 surface: whatever is sent, no failure of ours, and no answer the document forbids.
+"""Schemathesis over the whole surface: whatever is sent, no failure of ours, and no answer the document forbids.
 
 The cases are the same every time, but for some strings: Hypothesis mixes in constants of the modules it finds loaded.
 Where a drawn ID gives way to a real one depends on nothing but the case.
@@ -67,7 +67,11 @@ NAME_FORM = "[a-z]([a-z0-9-]{0,61}[a-z0-9])?"
 GATE = {"conditionType": "gate"}
 
 DOCUMENT = json.loads((REPOSITORY / "docs" / "openapi.json").read_text())
-schema = schemathesis.openapi.from_dict(DOCUMENT, config=CONFIGURATION)
+# What v1 creates has random IDs and waits at no gate: hundreds of instances that nobody cleans up.
+schema = schemathesis.openapi.from_dict(DOCUMENT, config=CONFIGURATION).exclude(operation_id="createServerV1")
+
+CHECKS_OF_V1 = [check for check in CHECKS if check is not negative_data_rejection]
+"""v1 ignores query parameters that it does not know."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ def test_whatever_is_sent_is_answered_as_the_document_says(case: Case[Any], regi
     case.call_and_validate(
         base_url=region.environment["SERVER_API_URL"],
         headers={"Authorization": f"Bearer {token}"},
-        checks=CHECKS,
+        checks=CHECKS_OF_V1 if case.path.startswith("/api/v1/") else CHECKS,
         timeout=30,
     )
 
@@ -115,6 +119,10 @@ def aim(case: Case[Any], region: Sandbox, targets: Targets) -> None:
         return
     target = target_of(case, targets)
     replace(case.path_parameters, "serverID", UUID_FORM, target["metadata"]["id"])
+    tenant = region.world.first
+    replace(case.path_parameters, "organizationID", UUID_FORM, tenant.organization_id)
+    replace(case.path_parameters, "projectID", UUID_FORM, tenant.project_id)
+    replace(case.path_parameters, "identityID", UUID_FORM, tenant.identity_id)
     replace(case.body, "conditionType", ".{1,63}", GATE["conditionType"])
     if case.method == "PUT":
         replace(member(case.body, "metadata"), "name", NAME_FORM, target["metadata"]["name"])

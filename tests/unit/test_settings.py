@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ def test_an_empty_environment_gives_the_defaults() -> None:
         ("SERVER_API_STRICT_AUTHORIZATION", "1", "strict_authorization", True),
         ("SERVER_API_STRICT_AUTHORIZATION", "false", "strict_authorization", False),
         ("SERVER_API_STRICT_AUTHORIZATION", "0", "strict_authorization", False),
+        ("SERVER_API_V1_SUNSET", "2030-06-01", "v1_sunset", date(2030, 6, 1)),
         ("SERVER_API_LOG_LEVEL", "", "log_level", "info"),
         ("SERVER_API_TOKENS_FILE", "", "tokens_file", None),
     ],
@@ -49,6 +51,7 @@ def test_a_variable_sets_its_setting_in_the_type_of_the_setting(
         ("SERVER_API_WORKERS", "2.5", "int"),
         ("SERVER_API_REQUEST_DEADLINE", "soon-s3cret", "float"),
         ("SERVER_API_STRICT_AUTHORIZATION", "yes-s3cret", "bool"),
+        ("SERVER_API_V1_SUNSET", "2030-06-31-s3cret", "date"),
     ],
 )
 def test_a_value_that_cannot_be_understood_is_refused_by_name_and_not_repeated(

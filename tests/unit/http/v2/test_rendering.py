@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from server_api.http.rendering import NIL_ID
 from server_api.http.v2.rendering import UnreadableServer, server_document
 from server_api.servers.model import (
     AddressPair,
@@ -88,18 +89,23 @@ def test_details_have_only_reasons_that_are_documented() -> None:
     assert not {"provisioningStatusDetail", "healthStatusDetail"} & metadata.keys()
 
 
-@pytest.mark.parametrize(
-    "server",
-    [
-        with_spec(image_id=None),
-        with_spec(networks=()),
-        replace(SERVER, metadata=replace(SERVER.metadata, region_id=None)),
-        replace(SERVER, metadata=replace(SERVER.metadata, created_at=None)),
-    ],
-)
-def test_a_server_without_what_each_has_cannot_be_shown(server: Server) -> None:
+def test_a_server_without_an_image_cannot_be_shown() -> None:
     with pytest.raises(UnreadableServer, match=SERVER.id):
-        server_document(server)
+        server_document(with_spec(image_id=None))
+
+
+def test_a_server_with_nothing_but_an_image_is_shown_with_what_stands_for_nothing() -> None:
+    nothing = Metadata(name="", organization_id="", project_id="")
+    document = server_document(Server("a" * 8, nothing, ServerSpec(flavor_id="", image_id="i")))
+    assert document["metadata"]["name"] == "a" * 8
+    assert document["metadata"]["creationTime"] == datetime(1970, 1, 1, tzinfo=UTC)
+    assert document["spec"] == {"flavorId": NIL_ID, "imageId": "i"}
+    assert document["status"] == {"regionId": NIL_ID, "networkId": NIL_ID, "sshInjection": "identityKeypair"}
+
+
+def test_a_server_without_an_attachment_shows_the_network_it_is_labelled_with() -> None:
+    server = replace(with_spec(networks=()), metadata=replace(SERVER.metadata, network_id="n"))
+    assert server_document(server)["status"]["networkId"] == "n"
 
 
 def test_prefixes_are_shown_masked_and_once() -> None:
