@@ -73,7 +73,7 @@ class Dependencies:
 
 
 ProvisionerFactory = Callable[[ServerStore, Directory, References, Cloud], Pass]
-DeprovisionerFactory = Callable[[Directory, References, Cloud], Pass]
+DeprovisionerFactory = Callable[[ServerStore, Directory, References, Cloud], Pass]
 
 
 class Controller:
@@ -115,7 +115,7 @@ class Controller:
         self._reconciler = Reconciler(
             servers,
             provisioner(servers, dependencies.directory, references, cloud),
-            deprovisioner(dependencies.directory, references, cloud),
+            deprovisioner(servers, dependencies.directory, references, cloud),
             self._events,
             dependencies.clock,
             self.metrics,

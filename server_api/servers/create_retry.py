@@ -9,9 +9,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from server_api.servers import removal
+from server_api.servers.cloud_requests import may_come_late
 from server_api.servers.conditions import with_condition
 from server_api.servers.lookup import find_instance
-from server_api.servers.model import ConditionStatus, ConditionType, Phase, Reason, ServerStatus
+from server_api.servers.model import CloudRequestKind, ConditionStatus, ConditionType, Phase, Reason, ServerStatus
 from server_api.servers.observed_state import observe_health_and_phase
 from server_api.servers.outcomes import Outcome, Stop
 from server_api.servers.ports import EventType, Tenancy
@@ -68,6 +69,8 @@ def remove_failed_instance(progress: Progress, tenancy: Tenancy, attempts: int) 
         progress.learn(provider_create_retrying=False)
         progress.become(observe_health_and_phase(progress.server.status, instance, progress.now))
         return
+    if instance is None and not status.provider_create_retrying:
+        _wait_for_a_fresh_list(progress)
     if not status.provider_create_retrying:
         progress.learn(provider_create_failures=status.provider_create_failures + 1, provider_create_retrying=True)
     attempt = f"attempt {progress.server.status.provider_create_failures}/{max(1, attempts)}"
@@ -75,7 +78,8 @@ def remove_failed_instance(progress: Progress, tenancy: Tenancy, attempts: int) 
         message = f"{attempt} to create the instance failed and is being removed{_fault(status)}"
         progress.tell(EventType.NORMAL, "ProviderCreateRetrying", message)
     progress.become(_reset(progress.server.status, progress.now))
-    removal.remove_instance(tenancy, progress.server)
+    if instance is not None:
+        removal.remove_instance(tenancy, progress.server, instance)
     removal.remove_port(tenancy.networking, progress.server, progress.now)
     # What comes next is a create of its own, which need not wait for this one.
     progress.record(None)
@@ -83,6 +87,12 @@ def remove_failed_instance(progress: Progress, tenancy: Tenancy, attempts: int) 
     progress.become(closed_again(progress.server.spec, progress.server.status, progress.now))
     progress.tell(EventType.NORMAL, "ProviderCreateRetryReady", f"{attempt} is removed, the next one may begin")
     raise Stop(Outcome.YIELD, f"{attempt} to create the instance failed; trying again")
+
+
+def _wait_for_a_fresh_list(progress: Progress) -> None:
+    """Stop while a list of Nova's may be too old to show the instance, which somebody saw: it is not gone then."""
+    if may_come_late(progress.server.metadata.cloud_request, CloudRequestKind.CREATE, progress.now):
+        raise Stop(Outcome.YIELD, "waiting for the cloud to show the instance that failed")
 
 
 def _removable(status: ServerStatus, nova_status: str) -> bool:

@@ -8,17 +8,30 @@ from server_api.servers import reference_edges
 from server_api.servers.cloud_requests import may_come_late
 from server_api.servers.conditions import available
 from server_api.servers.finalizers import blocks_deletion
-from server_api.servers.lookup import had_instance
+from server_api.servers.lookup import find_instance
 from server_api.servers.model import CloudRequestKind, Reason, Server
 from server_api.servers.outcomes import Outcome, PassResult, Stop, is_unreachable
-from server_api.servers.ports import Cloud, Directory, Missing, PortError, References, StateConflict, Tenancy
+from server_api.servers.ports import (
+    Cloud,
+    Directory,
+    Missing,
+    PortError,
+    References,
+    ServerStore,
+    StateConflict,
+    Tenancy,
+)
+from server_api.servers.progress import Progress
 from server_api.servers.removal import remove_instance, remove_port
+
+_REASONS = {Outcome.SUCCESS: Reason.DEPROVISIONED, Outcome.YIELD: Reason.DEPROVISIONING}
 
 
 class Deprovisioner:
     """Runs delete passes."""
 
-    def __init__(self, directory: Directory, references: References, cloud: Cloud) -> None:
+    def __init__(self, servers: ServerStore, directory: Directory, references: References, cloud: Cloud) -> None:
+        self._servers = servers
         self._directory = directory
         self._references = references
         self._cloud = cloud
@@ -29,30 +42,35 @@ class Deprovisioner:
         A dependency's failure of any kind fails the pass, with a condition that says why; it is tried again after
         growing pauses.
         """
-        try:
-            self._steps(server, now)
-        except Stop as stop:
-            reason = Reason.DEPROVISIONING if stop.outcome is Outcome.YIELD else Reason.ERRORED
-            return PassResult(stop.outcome, available(server.status, reason, stop.reason, now), again_in=stop.again_in)
-        except StateConflict as error:
-            return PassResult(
-                Outcome.YIELD,
-                available(server.status, Reason.DEPROVISIONING, str(error), now),
-            )
-        except PortError as error:
-            status = available(server.status, Reason.ERRORED, str(error), now)
-            return PassResult(Outcome.ERROR, status, unreachable=is_unreachable(error))
-        message = "the server is deprovisioned"
-        return PassResult(Outcome.SUCCESS, available(server.status, Reason.DEPROVISIONED, message, now))
+        progress = Progress(self._servers, server, now)
+        stop = self._outcome(progress)
+        return PassResult(
+            stop.outcome,
+            available(server.status, _REASONS.get(stop.outcome, Reason.ERRORED), stop.reason, now),
+            again_in=stop.again_in,
+            stored=progress.stored,
+            unreachable=stop.unreachable,
+        )
 
-    def _steps(self, server: Server, now: datetime) -> None:
+    def _outcome(self, progress: Progress) -> Stop:
+        try:
+            self._steps(progress)
+        except Stop as stop:
+            return stop
+        except StateConflict as error:
+            return Stop(Outcome.YIELD, str(error))
+        except PortError as error:
+            return Stop(Outcome.ERROR, str(error), unreachable=is_unreachable(error))
+        return Stop(Outcome.SUCCESS, "the server is deprovisioned")
+
+    def _steps(self, progress: Progress) -> None:
+        server = progress.server
         if blocks_deletion(server):
             raise Stop(Outcome.YIELD, "waiting for what still uses the server")
         tenancy = self._tenancy(server)
         if tenancy is not None:
-            remove_instance(tenancy, server)
-            _wait_for_late_create(server, now)
-            remove_port(tenancy.networking, server, now)
+            _remove_instance(progress, tenancy)
+            remove_port(tenancy.networking, progress.server, progress.now)
         reference_edges.release_all(self._references, server)
 
     def _tenancy(self, server: Server) -> Tenancy | None:
@@ -64,8 +82,16 @@ class Deprovisioner:
             return None
 
 
-def _wait_for_late_create(server: Server, now: datetime) -> None:
-    """Stop while the cloud may still create an instance that nobody has seen: it would outlive the server."""
-    late = may_come_late(server.metadata.cloud_request, CloudRequestKind.CREATE, now)
-    if late and not had_instance(server.status):
-        raise Stop(Outcome.YIELD, "waiting to see whether the cloud created the instance")
+def _remove_instance(progress: Progress, tenancy: Tenancy) -> None:
+    """Delete the instance. Raises Stop until it is gone, and while one may still appear: it would outlive the server."""
+    instance = find_instance(tenancy, progress.server)
+    young = may_come_late(progress.server.metadata.cloud_request, CloudRequestKind.CREATE, progress.now)
+    if instance is None:
+        if young:
+            # Also when somebody saw it: a list of Nova's may be a little old.
+            raise Stop(Outcome.YIELD, "waiting to see whether the cloud created the instance")
+        return
+    if young:
+        # Seen, so that there is nothing left to wait for once it is gone.
+        progress.record(None)
+    remove_instance(tenancy, progress.server, instance)

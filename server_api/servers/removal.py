@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from server_api.servers import naming
+from server_api.servers.cloud_model import Instance
 from server_api.servers.cloud_requests import may_come_late
 from server_api.servers.lookup import find_instance
 from server_api.servers.model import CloudRequestKind, Server
@@ -18,17 +19,16 @@ _GONE = frozenset({"DELETED", "SOFT_DELETED"})
 """Nova statuses of an instance that is as good as deleted: with soft delete on, it may never answer 404."""
 
 
-def remove_instance(tenancy: Tenancy, server: Server) -> None:
-    """Delete the instance. Raises Stop until it is gone.
+def remove_instance(tenancy: Tenancy, server: Server, instance: Instance) -> None:
+    """Delete the server's instance as it was just seen. Raises Stop until it is gone.
 
     Forgetting it earlier would leave it running unseen should Nova fail to delete it.
     """
-    instance = find_instance(tenancy, server)
-    if instance is None or instance.status in _GONE:
+    if instance.status in _GONE:
         return
     tenancy.compute.delete(instance.id)
-    instance = find_instance(tenancy, server)
-    if instance is not None and instance.status not in _GONE:
+    left = find_instance(tenancy, server)
+    if left is not None and left.status not in _GONE:
         raise Stop(Outcome.YIELD, "waiting for the cloud to delete the instance", again_in=GONE_SOON_SECONDS)
 
 

@@ -47,7 +47,7 @@ def reconciler(world: World, cloud: Cloud, clock: Clock) -> Reconciler:
     return Reconciler(
         world.servers,
         Provisioner(world.servers, *parts),
-        Deprovisioner(*parts),
+        Deprovisioner(world.servers, *parts),
         events,
         clock,
         Metrics(),

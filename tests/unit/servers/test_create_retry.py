@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from server_api.servers.cloud_model import FloatingIP, Instance, PortOrder
+from server_api.servers.cloud_requests import LATE_SECONDS
 from server_api.servers.create_retry import failed, recovered
 from server_api.servers.model import (
     CloudRequest,
@@ -368,3 +369,31 @@ def test_a_stranger_of_the_same_name_is_never_removed() -> None:
     world.run()
 
     assert world.cloud.compute.held == [stranger]
+
+
+def test_a_failed_instance_that_a_list_of_novas_does_not_show_is_not_taken_for_gone() -> None:
+    """It would be there beside the next one."""
+    world = World()
+    world.cloud.compute.held.clear()
+    request = CloudRequest(CloudRequestKind.CREATE, world.clock.now())
+    world.store.put(server(PUBLIC, FAILED, cloud_request=request))
+
+    assert world.run().outcome is Outcome.YIELD
+    assert (world.counted, world.cloud.networking.ports != []) == ((0, False), True)
+    world.clock.advance(LATE_SECONDS)
+    world.run()
+    assert world.counted == (1, False)
+
+
+def test_an_instance_that_launches_while_it_is_looked_at_is_not_looked_at_again_and_removed() -> None:
+    world = World()
+    mended = instance(status="ACTIVE", launched_at=EARLIER, id="instance-2")
+
+    def mend(name: str, server_id: str) -> Instance | None:
+        found, world.cloud.compute.held = world.cloud.compute.held, [mended]
+        return found[0]
+
+    world.cloud.compute.find = mend  # type: ignore[method-assign]
+    world.run()
+
+    assert world.cloud.compute.held == [mended]

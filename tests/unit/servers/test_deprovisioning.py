@@ -32,7 +32,7 @@ from server_api.servers.ports import (
 )
 from tests.doubles.directory import InMemoryDirectory
 from tests.doubles.references import InMemoryReferences
-from tests.doubles.store import DELETED_AT
+from tests.doubles.store import DELETED_AT, InMemoryServerStore
 from tests.doubles.tenancy import OneProjectCloud, with_status
 from tests.unit.servers.builders import (
     AUTHORITY,
@@ -77,6 +77,7 @@ class World:
         self.references.put(GROUPS, GROUP, IDENTITY, [EDGE])
         self.references.put(AUTHORITIES, AUTHORITY, finalizers=[EDGE])
         self.directory = InMemoryDirectory(region())
+        self.store = InMemoryServerStore(journal=self.journal)
 
     @property
     def journal(self) -> list[str]:
@@ -84,7 +85,9 @@ class World:
 
     def run(self, of_server: Server | None = None) -> PassResult:
         deleted = of_server or server(spec(ssh_certificate_authority_id=AUTHORITY), deleted_at=DELETED_AT)
-        result = Deprovisioner(self.directory, self.references, self.cloud).run(deleted, NOW)
+        result = Deprovisioner(self.store, self.directory, self.references, self.cloud).run(
+            self.store.put(deleted), NOW
+        )
         assert result.events == ()
         return result
 
@@ -175,13 +178,28 @@ def test_b28_every_port_of_the_server_goes() -> None:
     assert world.cloud.networking.ports == []
 
 
-def test_an_instance_that_somebody_saw_is_not_waited_for_once_it_is_gone() -> None:
+def test_an_instance_that_the_deletion_saw_is_not_waited_for_once_it_is_gone() -> None:
+    world = World()
+    world.cloud.compute.dies = with_status("DELETING")
+    request = CloudRequest(CloudRequestKind.CREATE, NOW)
+    first = world.run(server(deleted_at=DELETED_AT, cloud_request=request))
+    assert_ended(first, Outcome.YIELD, "Deprovisioning", "delete the instance")
+    world.cloud.compute.held.clear()
+
+    assert first.stored is not None
+    assert world.run(first.stored).outcome is Outcome.SUCCESS
+
+
+def test_an_instance_that_a_list_of_novas_does_not_show_yet_is_waited_for_although_somebody_saw_it() -> None:
     world = World()
     world.cloud.compute.held.clear()
     request = CloudRequest(CloudRequestKind.CREATE, NOW)
     seen = ServerStatus(scheduled_at=NOW)
 
-    assert world.run(server(status=seen, deleted_at=DELETED_AT, cloud_request=request)).outcome is Outcome.SUCCESS
+    result = world.run(server(status=seen, deleted_at=DELETED_AT, cloud_request=request))
+
+    assert_ended(result, Outcome.YIELD, "Deprovisioning", "waiting to see")
+    assert world.cloud.networking.ports != []
 
 
 def test_an_instance_that_was_given_another_name_in_the_cloud_is_deleted_all_the_same() -> None:
