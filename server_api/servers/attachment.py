@@ -43,7 +43,7 @@ def _create_port(progress: Progress, networking: Networking, order: PortOrder) -
     standing = progress.server.metadata.cloud_request
     if any(may_come_late(standing, kind, progress.now) for kind in _CREATES):
         raise Stop(Outcome.YIELD, _AWAITED)
-    if standing is not None and standing.kind not in _CREATES:
+    if standing is not None and standing.kind is CloudRequestKind.REBUILD:
         # There is one record, and that of a rebuild says more: somebody took the port from an instance that exists.
         return networking.create_port(order)
     progress.record(CloudRequest(CloudRequestKind.CREATE_PORT, progress.now))

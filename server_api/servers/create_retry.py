@@ -12,7 +12,15 @@ from server_api.servers import removal
 from server_api.servers.cloud_requests import may_come_late
 from server_api.servers.conditions import with_condition
 from server_api.servers.lookup import find_instance
-from server_api.servers.model import CloudRequestKind, ConditionStatus, ConditionType, Phase, Reason, ServerStatus
+from server_api.servers.model import (
+    CloudRequest,
+    CloudRequestKind,
+    ConditionStatus,
+    ConditionType,
+    Phase,
+    Reason,
+    ServerStatus,
+)
 from server_api.servers.observed_state import observe_health_and_phase
 from server_api.servers.outcomes import Outcome, Stop
 from server_api.servers.ports import EventType, Tenancy
@@ -79,7 +87,9 @@ def remove_failed_instance(progress: Progress, tenancy: Tenancy, attempts: int) 
         progress.tell(EventType.NORMAL, "ProviderCreateRetrying", message)
     progress.become(_reset(progress.server.status, progress.now))
     if instance is not None:
-        removal.remove_instance(tenancy, progress.server, instance)
+        # Conditional, so that a pass that was held up while another made the next attempt does not remove that.
+        progress.record(CloudRequest(CloudRequestKind.REMOVE, progress.now))
+        removal.remove_instance(tenancy.compute, instance)
     removal.remove_port(tenancy.networking, progress.server, progress.now)
     # What comes next is a create of its own, which need not wait for this one.
     progress.record(None)

@@ -83,7 +83,7 @@ class Deprovisioner:
 
 
 def _remove_instance(progress: Progress, tenancy: Tenancy) -> None:
-    """Delete the instance. Raises Stop until it is gone, and while one may still appear: it would outlive the server."""
+    """Delete the instance. Raises Stop until it is gone, and while one may still appear that would outlive the server."""
     instance = find_instance(tenancy, progress.server)
     young = may_come_late(progress.server.metadata.cloud_request, CloudRequestKind.CREATE, progress.now)
     if instance is None:
@@ -94,4 +94,4 @@ def _remove_instance(progress: Progress, tenancy: Tenancy) -> None:
     if young:
         # Seen, so that there is nothing left to wait for once it is gone.
         progress.record(None)
-    remove_instance(tenancy, progress.server, instance)
+    remove_instance(tenancy.compute, instance)

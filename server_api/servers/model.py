@@ -137,11 +137,13 @@ class RebuildMarker:
 
 
 class CloudRequestKind(StrEnum):
-    """What the cloud must not be asked for twice."""
+    """What the cloud must not be asked for twice, or by a controller that has been overtaken."""
 
     CREATE_PORT = "create-port"
     CREATE = "create"
     REBUILD = "rebuild"
+    REMOVE = "remove"
+    """The removal of an instance that failed, before the next attempt."""
 
 
 @dataclass(frozen=True, slots=True)

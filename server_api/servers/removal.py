@@ -7,10 +7,9 @@ from datetime import datetime
 from server_api.servers import naming
 from server_api.servers.cloud_model import Instance
 from server_api.servers.cloud_requests import may_come_late
-from server_api.servers.lookup import find_instance
 from server_api.servers.model import CloudRequestKind, Server
 from server_api.servers.outcomes import Outcome, Stop
-from server_api.servers.ports import Networking, Tenancy
+from server_api.servers.ports import Compute, Networking
 
 GONE_SOON_SECONDS = 2.0
 """When to look again for an instance that Nova was asked to delete: it usually takes a second or two."""
@@ -19,15 +18,16 @@ _GONE = frozenset({"DELETED", "SOFT_DELETED"})
 """Nova statuses of an instance that is as good as deleted: with soft delete on, it may never answer 404."""
 
 
-def remove_instance(tenancy: Tenancy, server: Server, instance: Instance) -> None:
-    """Delete the server's instance as it was just seen. Raises Stop until it is gone.
+def remove_instance(compute: Compute, instance: Instance) -> None:
+    """Delete an instance as it was just seen. Raises Stop until it is gone.
 
     Forgetting it earlier would leave it running unseen should Nova fail to delete it.
     """
     if instance.status in _GONE:
         return
-    tenancy.compute.delete(instance.id)
-    left = find_instance(tenancy, server)
+    compute.delete(instance.id)
+    # By its ID, and not in a list, which may be a little old.
+    left = compute.get(instance.id)
     if left is not None and left.status not in _GONE:
         raise Stop(Outcome.YIELD, "waiting for the cloud to delete the instance", again_in=GONE_SOON_SECONDS)
 

@@ -397,3 +397,15 @@ def test_an_instance_that_launches_while_it_is_looked_at_is_not_looked_at_again_
     world.run()
 
     assert world.cloud.compute.held == [mended]
+
+
+def test_a_pass_that_was_overtaken_by_another_controllers_next_attempt_removes_nothing() -> None:
+    world = World(
+        replace(FAILED, provider_create_failures=1, provider_create_retrying=True), status="BUILD", fault=None
+    )
+    world.store.lose_race()
+
+    result = world.provisioner.run(world.stored, world.clock.now())
+
+    assert result.outcome is Outcome.YIELD
+    assert len(world.cloud.compute.held) == 1
