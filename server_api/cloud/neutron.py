@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from server_api.cloud.errors import translated
 from server_api.cloud.sessions import CloudClients
 from server_api.servers.cloud_model import FloatingIP, Port, PortOrder
-from server_api.servers.ports import Ambiguous, Missing
+from server_api.servers.ports import Ambiguous, Denied, Missing
 from server_api.servers.surroundings import Region
 
 ExternalNetworks: TypeAlias = Callable[[], Sequence[str]]
@@ -66,12 +66,25 @@ class NeutronNetworking:
         )
 
     def delete_port(self, port_id: str) -> None:
-        """Delete a port; one already gone is no error."""
+        """Delete a port, whoever is still said to be on it; one already gone is no error."""
         try:
-            with translated("neutron"):
-                self._clients.network.delete_port(port_id)
+            try:
+                self._delete_port(port_id)
+            except Denied:
+                # Neutron's policy for a member while the port belongs to an instance: also when Nova failed to take it
+                # off, or keeps a deleted instance for a while.
+                self._unbind_port(port_id)
+                self._delete_port(port_id)
         except Missing:
             return
+
+    @translated("neutron")
+    def _delete_port(self, port_id: str) -> None:
+        self._clients.network.delete_port(port_id)
+
+    @translated("neutron")
+    def _unbind_port(self, port_id: str) -> None:
+        self._clients.network.update_port(port_id, device_id="", device_owner="")
 
     @translated("neutron")
     def floating_ips(self, port_id: str) -> Sequence[FloatingIP]:

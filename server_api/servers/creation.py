@@ -51,7 +51,8 @@ def create_instance(
 
 def _refuse_second(progress: Progress) -> None:
     server = progress.server
-    if may_come_late(server.metadata.cloud_request, CloudRequestKind.CREATE, progress.now):
+    young = may_come_late(server.metadata.cloud_request, CloudRequestKind.CREATE, progress.now)
+    if young and server.status.launched_at is None:
         # Also after a create that was answered: a list of Nova's may be a little old.
         raise Stop(Outcome.YIELD, _AWAITED)
     if had_instance(server.status):

@@ -83,7 +83,7 @@ class Deprovisioner:
 
 
 def _remove_instance(progress: Progress, tenancy: Tenancy) -> None:
-    """Delete the instance. Raises Stop until it is gone, and while one may still appear that would outlive the server."""
+    """Delete the instance. Raises Stop until it is gone, and while one may appear that would outlive the server."""
     instance = find_instance(tenancy, progress.server)
     young = may_come_late(progress.server.metadata.cloud_request, CloudRequestKind.CREATE, progress.now)
     if instance is None:

@@ -277,7 +277,7 @@ class Networking(Protocol):
         """Bring groups and address pairs of a port up to date. Raises Missing."""
 
     def delete_port(self, port_id: str) -> None:
-        """Delete a port; one already gone is no error."""
+        """Delete a port, also from an instance that is said to be on it; one already gone is no error."""
 
     def floating_ips(self, port_id: str) -> Sequence[FloatingIP]:
         """Return the floating IPs bound to a port."""
@@ -401,6 +401,14 @@ class Leases(Protocol):
         """Write it if nobody wrote since it was read. Raises StateConflict, Missing."""
 
 
+class GrantScope(StrEnum):
+    """How wide a right was granted (contract 5.3)."""
+
+    GLOBAL = "global"
+    ORGANIZATION = "organization"
+    PROJECT = "project"
+
+
 class Caller(Protocol):
     """Who asks, and what they may do (contract section 5)."""
 
@@ -413,8 +421,23 @@ class Caller(Protocol):
         """The principal's actor: on whose behalf; the subject itself for a bearer token."""
 
     @property
+    def attribution(self) -> tuple[str | None, str | None]:
+        """Organization and project of the principal: what the call is made for, as far as the request says."""
+
+    @property
     def organization_ids(self) -> frozenset[str]:
         """Organizations the ACL names; empty for a caller whose rights are global (contract 5.6)."""
 
     def may(self, permission: str, operation: str, organization_id: str, project_id: str | None = None) -> bool:
         """Say whether the operation is allowed at that project, or at that organization without a project."""
+
+    def granted_at(
+        self, permission: str, operation: str, organization_id: str, project_id: str
+    ) -> frozenset[GrantScope]:
+        """Return every scope at which the operation is granted that covers the project."""
+
+    def check_project(self, organization_id: str, project_id: str) -> None:
+        """Return if the project exists, where the caller's identity comes from. Raises Missing, or another PortError.
+
+        What keeps no list of projects returns for any.
+        """

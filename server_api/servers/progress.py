@@ -41,7 +41,7 @@ class Progress:
         Raises StateConflict when anybody wrote the server since it was read, also another controller: then the request
         must not be sent. Raises whatever else a write of the store raises.
         """
-        if request == self.stored.metadata.cloud_request:
+        if request is None and self.stored.metadata.cloud_request is None:
             return
         metadata = replace(self.stored.metadata, cloud_request=request)
         self.stored = self._servers.update(replace(self.stored, metadata=metadata))

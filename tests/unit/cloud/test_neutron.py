@@ -9,7 +9,7 @@ import pytest
 from server_api.cloud.neutron import NeutronNetworking, exported_external_networks
 from server_api.servers.cloud_model import FloatingIP, Port, PortOrder
 from server_api.servers.model import AddressPair
-from server_api.servers.ports import Ambiguous, Missing, Unavailable
+from server_api.servers.ports import Ambiguous, Denied, Missing, Unavailable
 
 PORTS = "/network/v2.0/ports"
 NETWORKS = "/network/v2.0/networks"
@@ -100,6 +100,35 @@ def test_a_port_says_which_instance_it_is_bound_to(neutron, wire, answer):
     lists(wire, answer, PORTS, "ports", port("1", "server-1") | {"device_id": "instance-1"}, port("2", "server-1"))
 
     assert [found.instance_id for found in neutron.ports_named("server-1")] == ["instance-1", None]
+
+
+def test_b27_a_port_that_nova_did_not_take_off_an_instance_is_taken_off_and_deleted(neutron, wire, answer):
+    bound = {"device": True}
+
+    def delete(_):
+        if bound["device"]:
+            return answer(403, {"NeutronError": {"type": "PolicyNotAuthorized", "message": "disallowed", "detail": ""}})
+        return answer(204)
+
+    def update(request):
+        bound["device"] = bool(request.body["port"]["device_id"])
+        return answer(200, {"port": port("1")})
+
+    wire.answers[f"DELETE {PORTS}/1"] = delete
+    wire.answers[f"PUT {PORTS}/1"] = update
+
+    neutron.delete_port("1")
+
+    assert wire.seen("PUT", f"{PORTS}/1")[0].body == {"port": {"device_id": "", "device_owner": ""}}
+    assert [request.method for request in wire.requests if request.path == f"{PORTS}/1"] == ["DELETE", "PUT", "DELETE"]
+
+
+def test_a_port_that_must_not_be_deleted_at_all_is_denied(neutron, wire, answer):
+    denied = answer(403, {"NeutronError": {"type": "PolicyNotAuthorized", "message": "disallowed", "detail": ""}})
+    wire.answers[f"DELETE {PORTS}/1"] = wire.answers[f"PUT {PORTS}/1"] = denied
+
+    with pytest.raises(Denied):
+        neutron.delete_port("1")
 
 
 def test_b33_no_security_group_is_sent_as_an_explicit_empty_list(neutron, wire, answer):

@@ -732,6 +732,20 @@ def test_b07_an_instance_not_found_right_after_its_creation_leads_to_no_second_o
     assert len(world.cloud.compute.orders) == 1
 
 
+def test_b30_an_instance_that_ran_and_is_gone_is_missed_at_once() -> None:
+    world = World()
+    built = left_by(world.run())
+    world.cloud.compute.held.clear()
+
+    ran = replace(built, status=replace(built.status, launched_at=NOW))
+    result = world.run(ran)
+
+    assert_ended(result, Outcome.ERROR, "Errored", "no longer found")
+    health = result.status.condition(ConditionType.HEALTHY)
+    assert health is not None
+    assert (health.status, health.reason) == ("Unknown", "Unknown")
+
+
 def test_b34_a_group_stored_twice_is_asked_of_neutron_once() -> None:
     world = World()
 
