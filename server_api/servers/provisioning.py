@@ -10,7 +10,7 @@ from server_api.servers.conditions import available
 from server_api.servers.creation import create_instance
 from server_api.servers.errors import Unprocessable
 from server_api.servers.lookup import find_instance, had_instance
-from server_api.servers.model import Reason, Server
+from server_api.servers.model import API_VERSION_2, Reason, Server
 from server_api.servers.outcomes import Outcome, PassResult, Stop, is_unreachable
 from server_api.servers.ports import (
     Cloud,
@@ -102,7 +102,9 @@ class Provisioner:
         else:
             # Also when the answer to its create was lost: from here on there is one.
             progress.learn(scheduled_at=progress.server.status.scheduled_at or instance.created_at)
-            converge_image(progress, tenancy.compute, instance)
+            if server.metadata.api_version == API_VERSION_2:
+                # Versions before this one let v1 store an image that was never realised: nobody asked to lose that disk.
+                converge_image(progress, tenancy.compute, instance)
         reference_edges.release_unused(self._references, server)
 
     def _tenancy(self, region: Region, server: Server) -> Tenancy:

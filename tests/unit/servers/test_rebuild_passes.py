@@ -715,3 +715,13 @@ def _available(world: World) -> Any:
     written = world.stored.status.condition(ConditionType.AVAILABLE)
     assert written is not None
     return written
+
+
+def test_a_server_of_v1_is_never_rebuilt_whatever_image_is_stored_for_it() -> None:
+    world = World()
+    world.store.put(replace(world.stored, metadata=replace(world.stored.metadata, api_version=None)))
+
+    for _ in range(3):
+        assert world.run().outcome is Outcome.SUCCESS
+
+    assert (world.marker, world.submitted) == (None, [])
