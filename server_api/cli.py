@@ -39,6 +39,40 @@ def migrate(plan: bool) -> None:
 
 
 @main.command()
+@click.argument("servers", nargs=-1, metavar="[SERVER]...")
+@click.option("--all", "everything", is_flag=True, help="Promote every server there is.")
+@click.option("--plan", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="Form of the report on standard output; progress goes to standard error.",
+)
+def promote(servers: tuple[str, ...], everything: bool, plan: bool, output: str) -> None:
+    """Make servers of v1, named by their IDs, servers of v2 where they stand.
+
+    Only stored objects change; the cloud is read and never written. It may be run beside the API and the controller, be
+    killed, and be run again. There is no way back: docs/v1-to-v2.md says why.
+
+    Exits with 0 when every server is one of v2 afterwards (with --plan: can be), 1 when another run may do more, and 3
+    when servers were refused, which another run alone does not change.
+    """
+    from server_api import promote_app
+    from server_api.servers.ports import PortError
+
+    if bool(servers) == everything:
+        raise click.UsageError("name servers, or say --all")
+    try:
+        report = promote_app.promote(_settings(), servers, plan=plan, say=lambda line: click.echo(line, err=True))
+    except (promote_app.UnknownServers, PortError) as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(report.json() if output == "json" else report.table())
+    sys.exit(report.exit_code)
+
+
+@main.command()
 def settings() -> None:
     """Print every setting: its variable, default and meaning."""
     from server_api.settings import Settings
@@ -52,12 +86,12 @@ def settings() -> None:
 @main.command("hash-token")
 def hash_token() -> None:
     """Read a token from standard input and print the digest that stands for it in the file of tokens."""
-    from server_api.access.token_file import digest
+    from server_api.access.digests import token_digest
 
     token = sys.stdin.readline().rstrip("\r\n")
     if not token:
         raise click.ClickException("standard input holds no token")
-    click.echo(digest(token))
+    click.echo(token_digest(token))
 
 
 @main.group(invoke_without_command=True)
@@ -96,16 +130,23 @@ def sandbox(context: click.Context, directory: Path, cache: Path | None) -> None
     show_default=True,
     help="Run an own Kubernetes API, or use the cluster of $KUBECONFIG.",
 )
+@click.option(
+    "--identity",
+    type=click.Choice(["file", "service"]),
+    default="file",
+    show_default=True,
+    help="Take callers from a file of tokens, or run a stand-in for the identity service and ask that.",
+)
 @click.option("--port", type=click.IntRange(1, 65535), help="Port of the API.  [default: 6080 if free]")
 @click.pass_obj
-def up(region: Region, detach: bool, kubernetes: str, port: int | None) -> None:
+def up(region: Region, detach: bool, kubernetes: str, identity: str, port: int | None) -> None:
     """Start everything and stay; Ctrl-C stops what was started."""
     from server_api.sandbox import foreground
 
     kubeconfig = _existing_kubeconfig() if kubernetes == "existing" else None
     with foreground.interruptible(), _failures():
         try:
-            started = region.up(kubeconfig, port)
+            started = region.up(kubeconfig, port, identity_service=identity == "service")
         except foreground.Interrupted:
             raise click.ClickException("interrupted; what was started is stopped again") from None
         try:

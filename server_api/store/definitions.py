@@ -29,6 +29,24 @@ _UNITED: Mapping[str, Callable[[Any], Any]] = {
 }
 # What an existing version says of these holds: objects are stored in accordance with it.
 _THEIRS = frozenset({"required", "storage", "conversion"})
+# What a field that is known there does not have of these, it does not get: an object stored without what ours requires,
+# or with a value that ours does not allow, could not be written any more, not even to let it be deleted.
+_RESTRICTIONS = frozenset(
+    {
+        "required",
+        "enum",
+        "format",
+        "pattern",
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+        "minimum",
+        "maximum",
+        "x-kubernetes-list-type",
+        "x-kubernetes-list-map-keys",
+    }
+)
 
 
 class CustomResourceDefinitions:
@@ -127,7 +145,8 @@ def _merged(theirs: Mapping[str, Any], ours: Mapping[str, Any], place: str) -> d
         current = merged.get(key)
         where = f"{place}.{key}"
         if current is None:
-            merged[key] = value
+            if key not in _RESTRICTIONS or isinstance(value, dict):
+                merged[key] = value
         elif key == "type" and isinstance(value, str) and current != value:
             raise Refused(KUBERNETES, f"{where} is {current!r} in the existing definition and {value!r} in ours")
         elif key in _UNITED and isinstance(current, list):

@@ -88,6 +88,26 @@ def test_an_update_adds_ours_and_drops_nothing_of_theirs(
     assert definitions.plan([ours]) == []
 
 
+def test_fields_of_theirs_get_no_restriction_that_they_did_not_have(
+    client: KubernetesClient, ours: dict[str, Any], theirs: dict[str, Any]
+) -> None:
+    """An object that breaks one could not be written any more, hence not even be deleted."""
+    spec = spec_of(theirs)
+    del spec["required"]
+    spec["properties"]["flavorID"] = {"type": "string"}
+    spec["properties"]["sshInjection"] = {"type": "string"}
+    spec["properties"]["tags"] = {"type": "array", "items": {"type": "object", "properties": {"name": {}}}}
+    client.create(KIND, "", theirs)
+    CustomResourceDefinitions(client).apply([ours])
+    merged = spec_of(client.get(KIND, "", NAME))
+    assert "required" not in merged
+    assert merged["properties"]["flavorID"].keys() == {"type"}
+    assert "enum" not in merged["properties"]["sshInjection"]
+    assert "required" not in merged["properties"]["tags"]["items"]
+    assert merged["properties"]["tags"]["items"]["properties"]["value"] == {"type": "string"}
+    assert merged["properties"]["providerCreateGates"]["maxItems"] == 16, "fields of ours alone come whole"
+
+
 def test_a_version_of_ours_is_added_without_taking_over_storage(
     client: KubernetesClient, ours: dict[str, Any], theirs: dict[str, Any]
 ) -> None:
