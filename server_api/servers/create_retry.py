@@ -71,6 +71,7 @@ def remove_failed_instance(progress: Progress, tenancy: Tenancy, attempts: int) 
     Returns without doing anything when a fresh look shows that nothing failed after all; raises Stop otherwise.
     """
     status = progress.server.status
+    _wait_for_a_late_port(progress)
     instance = find_instance(tenancy, progress.server)
     if instance is not None and (instance.launched_at is not None or not _removable(status, instance.status)):
         # It was mended meanwhile, or the status was old.
@@ -97,6 +98,12 @@ def remove_failed_instance(progress: Progress, tenancy: Tenancy, attempts: int) 
     progress.become(closed_again(progress.server.spec, progress.server.status, progress.now))
     progress.tell(EventType.NORMAL, "ProviderCreateRetryReady", f"{attempt} is removed, the next one may begin")
     raise Stop(Outcome.YIELD, f"{attempt} to create the instance failed; trying again")
+
+
+def _wait_for_a_late_port(progress: Progress) -> None:
+    """Stop while a port may still come into being: what is recorded next would let it be forgotten."""
+    if may_come_late(progress.server.metadata.cloud_request, CloudRequestKind.CREATE_PORT, progress.now):
+        raise Stop(Outcome.YIELD, "waiting to see whether the cloud created the port")
 
 
 def _wait_for_a_fresh_list(progress: Progress) -> None:

@@ -409,3 +409,11 @@ def test_a_pass_that_was_overtaken_by_another_controllers_next_attempt_removes_n
 
     assert result.outcome is Outcome.YIELD
     assert len(world.cloud.compute.held) == 1
+
+
+def test_b28_a_port_that_may_still_come_into_being_is_waited_for_before_the_removal() -> None:
+    world = World()
+    world.store.put(server(PUBLIC, FAILED, cloud_request=CloudRequest(CloudRequestKind.CREATE_PORT, world.clock.now())))
+
+    assert world.run().outcome is Outcome.YIELD
+    assert (len(world.cloud.compute.held), world.counted) == (1, (0, False))
