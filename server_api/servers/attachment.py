@@ -11,6 +11,7 @@ from server_api.servers.ports import Networking, PortError, Unavailable
 from server_api.servers.progress import Progress
 
 _CREATES = (CloudRequestKind.CREATE_PORT, CloudRequestKind.CREATE)
+_SAYING_MORE = (CloudRequestKind.CREATE, CloudRequestKind.REBUILD)
 _AWAITED = "waiting to see whether the cloud created the port"
 
 
@@ -58,15 +59,33 @@ def _create_port(progress: Progress, networking: Networking, order: PortOrder) -
 
 
 def converge_floating_ip(progress: Progress, networking: Networking, port: Port) -> None:
-    """Bind a floating IP to the port, or take it away, and learn its address. Raises Stop when there are several."""
+    """Bind a floating IP to the port, or take it away, and learn its address.
+
+    Raises Stop when there are several, and while one may still come into being that is no longer wanted.
+    """
     bound = networking.floating_ips(port.id)
     if len(bound) > 1:
         raise Stop(Outcome.ERROR, f"{len(bound)} floating IPs are bound to the server's port")
-    wanted = progress.server.spec.public_ip
     floating_ip: FloatingIP | None = next(iter(bound), None)
-    if wanted and floating_ip is None:
-        floating_ip = networking.create_floating_ip(port.id)
-    elif not wanted and floating_ip is not None:
+    if progress.server.spec.public_ip:
+        floating_ip = floating_ip or _create_floating_ip(progress, networking, port)
+    elif floating_ip is not None:
         networking.delete_floating_ip(floating_ip.id)
         floating_ip = None
+    elif may_come_late(progress.server.metadata.cloud_request, CloudRequestKind.CREATE_FLOATING_IP, progress.now):
+        raise Stop(Outcome.YIELD, "waiting to see whether the cloud created a floating IP that is no longer wanted")
     progress.learn(public_ip=floating_ip.address if floating_ip else None)
+
+
+def _create_floating_ip(progress: Progress, networking: Networking, port: Port) -> FloatingIP:
+    """Create the floating IP, with a record ahead: one that came late to a server that wants none would open it to all.
+
+    A second one is no danger: Neutron binds only one to an address.
+    """
+    standing = progress.server.metadata.cloud_request
+    if any(may_come_late(standing, kind, progress.now) for kind in _SAYING_MORE):
+        return networking.create_floating_ip(port.id)
+    progress.record(CloudRequest(CloudRequestKind.CREATE_FLOATING_IP, progress.now))
+    floating_ip = networking.create_floating_ip(port.id)
+    progress.record(None)
+    return floating_ip

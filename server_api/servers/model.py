@@ -140,6 +140,7 @@ class CloudRequestKind(StrEnum):
     """What the cloud must not be asked for twice, or by a controller that has been overtaken."""
 
     CREATE_PORT = "create-port"
+    CREATE_FLOATING_IP = "create-floating-ip"
     CREATE = "create"
     REBUILD = "rebuild"
     REMOVE = "remove"

@@ -103,7 +103,7 @@ class Provisioner:
             # Also when the answer to its create was lost: from here on there is one.
             progress.learn(scheduled_at=progress.server.status.scheduled_at or instance.created_at)
             if server.metadata.api_version == API_VERSION_2:
-                # Versions before this one let v1 store an image that was never realised: nobody asked to lose that disk.
+                # An older v1 stored images that were never realised: nobody asked to lose those disks.
                 converge_image(progress, tenancy.compute, instance)
         reference_edges.release_unused(self._references, server)
 

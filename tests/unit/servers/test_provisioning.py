@@ -162,7 +162,9 @@ def test_k15_k18_a_first_pass_builds_port_and_instance_in_the_order_of_the_contr
         f"update {SERVER}",
         f"create_port {PORT}",
         "floating_ips port-0",
+        f"update {SERVER}",
         "create_floating_ip port-0",
+        f"update {SERVER}",
         f"find {NAME}",
         f"ports_named {PORT}",
         f"update {SERVER}",
@@ -575,6 +577,28 @@ def test_k17_a_floating_ip_that_is_not_wanted_is_deleted(public_ip: bool | None)
     assert result.status.public_ip is None
     assert world.cloud.networking.bound[port_id] == []
     assert "delete_floating_ip id-of-198.51.100.1" in world.journal
+
+
+def test_a_floating_ip_that_may_come_late_to_a_server_that_wants_none_any_more_is_waited_for() -> None:
+    world = World()
+    world.with_port()
+    world.cloud.compute.held.append(instance())
+    world.cloud.networking.fail("create_floating_ip", TimedOut("neutron", "no answer"))
+    left = left_by(world.run(server(spec(public_ip=True))))
+
+    private = replace(left, spec=spec())
+    assert_ended(world.run(private), Outcome.YIELD, "Provisioning", "floating IP")
+    world.cloud.networking.bound[world.cloud.networking.ports[0].id] = [FloatingIP("late", "198.51.100.9")]
+    assert world.run(private).outcome is Outcome.SUCCESS
+    assert "delete_floating_ip late" in world.journal
+
+
+def test_a_floating_ip_that_was_created_and_is_not_wanted_any_more_is_not_waited_for() -> None:
+    world = World()
+    left = left_by(world.run(server(spec(public_ip=True))))
+
+    for _ in range(2):
+        assert world.run(replace(left, spec=spec())).outcome is Outcome.SUCCESS
 
 
 def test_an_address_that_is_gone_from_the_cloud_is_no_longer_shown() -> None:
