@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import ssl
 import tempfile
 from typing import Any, cast
 
 from server_api import logs
-from server_api.http import draining
+from server_api.http import draining, token_buckets
 from server_api.settings import Settings
 
 _settings = Settings.from_environment()
@@ -39,6 +40,19 @@ limit_request_fields = 100
 limit_request_line = 8_190
 # Only a proxy on the same host may speak for another client.
 forwarded_allow_ips = "127.0.0.1,::1"
+
+# Before the workers are forked, so that they count together.
+token_buckets.share()
+
+# HTTPS of our own, for installations without a proxy in front. Services may then show a certificate; a caller without
+# one needs a token. One that the authorities below have not signed ends the handshake. gunicorn reads the files for
+# each connection, so that renewed certificates need no restart, and speaks nothing older than TLS 1.2.
+certfile = str(_settings.tls_certificate) if _settings.tls_certificate else None
+keyfile = str(_settings.tls_key) if _settings.tls_key else None
+ca_certs = str(_settings.tls_client_ca) if _settings.tls_client_ca else None
+cert_reqs = ssl.CERT_OPTIONAL if _settings.tls_client_ca else ssl.CERT_NONE
+if _settings.tls_certificate is None and (_settings.tls_key or _settings.tls_client_ca):
+    raise ValueError("SERVER_API_TLS_KEY and SERVER_API_TLS_CLIENT_CA need SERVER_API_TLS_CERTIFICATE")
 
 # It can stop and scale this program, and nothing here uses it.
 control_socket_disable = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Flask
 
 from server_api import logs
-from server_api.access.token_file import TokenFile
+from server_api.access.sources import authenticator
 from server_api.clock import SystemClock
 from server_api.cloud import OpenStackCloud
 from server_api.http.application import build_app
@@ -37,8 +37,6 @@ def create_app(settings: Settings | None = None) -> Flask:
 
 def services(settings: Settings) -> Services:
     """Return the use cases over real adapters. Raises ValueError when no caller could be told from another."""
-    if settings.tokens_file is None:
-        raise ValueError("SERVER_API_TOKENS_FILE is not set: nobody could be authenticated")
     client, namespace = KubernetesClient.from_settings(settings), settings.namespace
     servers = KubernetesServerStore(client, namespace)
     directory = KubernetesDirectory(client, namespace)
@@ -52,6 +50,6 @@ def services(settings: Settings) -> Services:
         snapshots=Snapshots(servers, directory, cloud),
         provider_create_gates=ProviderCreateGates(servers, clock),
         ports=Ports(servers, directory, cloud, clock),
-        authenticator=TokenFile(settings.tokens_file),
+        authenticator=authenticator(settings, CLOUD.observe),
         readiness=client.ping,
     )

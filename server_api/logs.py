@@ -5,6 +5,7 @@ Lines of libraries that use ``logging`` (gunicorn among them) take the same form
 
 from __future__ import annotations
 
+import json
 import logging.config
 import re
 from collections.abc import Callable, MutableMapping
@@ -16,6 +17,9 @@ import structlog
 from server_api import trace
 
 REDACTED = "[redacted]"
+
+AUDIT_LOGGER = "server_api.audit"
+"""Name of the logger of audit events, which are written at every log level."""
 
 _SECRET_NAME = re.compile(
     r"authorization|cookie|token|passw|secret|private_?key|user_?data|admin_?pass|console_?url", re.IGNORECASE
@@ -77,6 +81,7 @@ def dict_config(level: str = "info") -> dict[str, Any]:
             "gunicorn.error": {"level": name, "handlers": ["stdout"], "propagate": False},
             # The application writes its own line for each request.
             "gunicorn.access": {"level": "CRITICAL", "handlers": [], "propagate": False},
+            AUDIT_LOGGER: {"level": "INFO"},
             **{library: {"level": quiet} for library in _NEVER_DEBUG},
         },
     }
@@ -117,7 +122,11 @@ def _add_trace(_logger: Any, _method: str, event: Event) -> Event:
 
 
 def _render(_logger: Any, _method: str, event: Event) -> str:
-    return orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    try:
+        return orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    except orjson.JSONEncodeError:
+        # A name from a token may hold what is no text at all, which must not cost the line.
+        return json.dumps(event, default=str)
 
 
 def _shared_processors() -> list[Callable[[Any, str, Event], Any]]:

@@ -29,8 +29,39 @@ class Settings:
     kubeconfig: Path | None = _setting(
         None, "Kubernetes client configuration; empty: $KUBECONFIG, or the pod's service account."
     )
+    identity_source: str = _setting(
+        "token-file", "Who tells callers apart: token-file, identity-service or oidc (docs/operations.md)."
+    )
     identity_url: str = _setting("", "Scheme and host of the service that issues tokens; empty: the operator does.")
-    tokens_file: Path | None = _setting(None, "File of bearer tokens and their rights (docs/operations.md).")
+    identity_ca: Path | None = _setting(
+        None, "PEM file of who may sign the certificate of identity service or OIDC issuer; empty: the system's."
+    )
+    identity_client_certificate: Path | None = _setting(
+        None, "PEM file of the certificate we show the identity service; empty: none."
+    )
+    identity_client_key: Path | None = _setting(None, "PEM file of its key; empty: in the same file.")
+    acl_cache_seconds: float = _setting(
+        60.0, "Seconds that an answer of the identity service about rights is kept.", zero=True
+    )
+    tokens_file: Path | None = _setting(None, "File of bearer tokens and their rights, for token-file.")
+    oidc_issuer: str = _setting("", "URL of the OIDC issuer, exactly as its tokens say it.")
+    oidc_audience: str = _setting("", "Audience that a token of the OIDC issuer must be for.")
+    oidc_algorithms: str = _setting("RS256,ES256", "Signatures accepted from the OIDC issuer, with commas between.")
+    oidc_keys_url: str = _setting("", "URL of the OIDC issuer's keys (JWKS); empty: where the issuer says they are.")
+    oidc_subject_claim: str = _setting("sub", "Claim of a token that names its subject.")
+    oidc_groups_claim: str = _setting("groups", "Claim of a token that lists the groups of its subject.")
+    policy_file: Path | None = _setting(None, "File of roles and who has them, for oidc.")
+    trusted_proxies: str = _setting(
+        "",
+        "Addresses and networks of proxies whose word on clients' certificates and addresses counts; empty: nobody's.",
+    )
+    tls_certificate: Path | None = _setting(
+        None, "PEM file of the certificate that gunicorn serves HTTPS with; empty: plain HTTP, TLS ends in front."
+    )
+    tls_key: Path | None = _setting(None, "PEM file of its key; empty: in the same file.")
+    tls_client_ca: Path | None = _setting(
+        None, "PEM file of who may sign the certificates of services that call over our own TLS; empty: none may."
+    )
 
     request_deadline: float = _setting(10.0, "Seconds a request may take in all; then 504.")
     connect_timeout: float = _setting(3.0, "Seconds to wait for a connection to a dependency.")
@@ -43,12 +74,29 @@ class Settings:
     v1_disabled: str = _setting(
         "", "Operations of v1 that answer 410, by their IDs and with commas between, or all; empty: none."
     )
-    cors_origin: str = _setting("", "Origin whose pages may call the API from a browser, or *; empty: none.")
+    cors_origin: str = _setting(
+        "", "Origins whose pages may call the API from a browser, with commas between, or *; empty: none."
+    )
+    audit_log: str = _setting("stdout", "Where audit events go: stdout (among the logs), off, or a file's path.")
+    audit_log_bytes: int = _setting(
+        104_857_600, "Size at which the audit file is rotated; 0: never, because somebody else does.", zero=True
+    )
+    audit_log_files: int = _setting(10, "Rotated audit files that are kept.")
+    limit_subject: str = _setting(
+        "", "Requests of one user or service account, as RATE:BURST (a second, at once); empty: no limit."
+    )
+    limit_service: str = _setting(
+        "", "The same for a service that authenticates with a certificate, whomever it calls for."
+    )
+    limit_peer: str = _setting("", "The same for one address, of requests that nobody is authenticated for.")
     kubernetes_connections: int = _setting(32, "Connections to the Kubernetes API that one process keeps.")
     drain_seconds: float = _setting(5.0, "Seconds that /readyz fails before the listener closes on SIGTERM.", zero=True)
 
     flavor_cache_seconds: float = _setting(60.0, "Seconds that the list of exported flavors is kept.", zero=True)
     image_cache_seconds: float = _setting(15.0, "Seconds that the list of exported images is kept.", zero=True)
+    cloud_session_seconds: float = _setting(
+        3600.0, "Seconds that a log-in to the cloud is kept in memory, and the password it was made with."
+    )
     openstack_region: str = _setting("", "Region name in the Keystone catalogue; empty: the only one.")
 
     workers: int = _setting(2, "gunicorn worker processes.")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from server_api.servers.ports import GrantScope
 
 OPERATIONS = frozenset({"create", "read", "update", "delete"})
 
@@ -33,6 +35,7 @@ class Acl:
 
     def allows(self, permission: str, operation: str, organization_id: str, project_id: str | None = None) -> bool:
         """Say whether the operation is granted at that project, or at that organization without a project."""
+        # Asked for every server of a list, so it stops at the first grant.
         grant = (permission, operation)
         if grant in self.everywhere:
             return True
@@ -42,6 +45,51 @@ class Acl:
         if grant in organization.grants:
             return True
         return project_id is not None and grant in organization.projects.get(project_id, frozenset())
+
+    def granted_at(
+        self, permission: str, operation: str, organization_id: str, project_id: str
+    ) -> frozenset[GrantScope]:
+        """Return every scope at which the operation is granted that covers the project."""
+        grant = (permission, operation)
+        organization = self.organizations.get(organization_id, OrganizationGrants())
+        scopes = {
+            GrantScope.GLOBAL: grant in self.everywhere,
+            GrantScope.ORGANIZATION: grant in organization.grants,
+            GrantScope.PROJECT: grant in organization.projects.get(project_id, frozenset()),
+        }
+        return frozenset(scope for scope, granted in scopes.items() if granted)
+
+    def limited_to(self, limit: Grants) -> Acl:
+        """Return what of this list is in ``limit`` too (contract 5.7: an impersonated user's rights and the service's).
+
+        Organizations stay named when nothing of their grants is left: a list that names none is not restricted by
+        them (contract 5.6).
+        """
+        return Acl(
+            everywhere=self.everywhere & limit,
+            organizations={
+                id_: OrganizationGrants(
+                    grants=organization.grants & limit,
+                    projects={project: grants & limit for project, grants in organization.projects.items()},
+                )
+                for id_, organization in self.organizations.items()
+            },
+        )
+
+    @classmethod
+    def union(cls, lists: Iterable[Acl]) -> Acl:
+        """Return everything that any of the lists grants."""
+        everywhere: Grants = frozenset()
+        organizations: dict[str, OrganizationGrants] = {}
+        for acl in lists:
+            everywhere |= acl.everywhere
+            for id_, added in acl.organizations.items():
+                known = organizations.get(id_, OrganizationGrants())
+                projects = dict(known.projects)
+                for project, grants in added.projects.items():
+                    projects[project] = projects.get(project, frozenset()) | grants
+                organizations[id_] = OrganizationGrants(known.grants | added.grants, projects)
+        return cls(everywhere, organizations)
 
     @classmethod
     def from_document(cls, document: object) -> Acl:
@@ -58,10 +106,10 @@ class Acl:
             # An organization or project may stand there more than once, as after merging roles: all of it counts.
             known = organizations.get(id_, OrganizationGrants())
             organizations[id_] = OrganizationGrants(
-                grants=known.grants | _grants(organization.get("endpoints"), f"{where}.endpoints"),
+                grants=known.grants | read_grants(organization.get("endpoints"), f"{where}.endpoints"),
                 projects=_projects(organization.get("projects"), f"{where}.projects", known.projects),
             )
-        return cls(everywhere=_grants(top.get("global"), "global"), organizations=organizations)
+        return cls(everywhere=read_grants(top.get("global"), "global"), organizations=organizations)
 
 
 def _projects(value: object, where: str, known: Mapping[str, Grants]) -> dict[str, Grants]:
@@ -69,12 +117,13 @@ def _projects(value: object, where: str, known: Mapping[str, Grants]) -> dict[st
     for index, item in enumerate(_list(value, where)):
         project = _mapping(item, f"{where}[{index}]")
         id_ = _text(project, "id", f"{where}[{index}]")
-        grants = _grants(project.get("endpoints"), f"{where}[{index}].endpoints")
+        grants = read_grants(project.get("endpoints"), f"{where}[{index}].endpoints")
         projects[id_] = projects.get(id_, frozenset()) | grants
     return projects
 
 
-def _grants(value: object, where: str) -> Grants:
+def read_grants(value: object, where: str) -> Grants:
+    """Return the grants in a list of endpoints (contract 5.3), found at ``where``. Raises InvalidAcl."""
     grants: set[tuple[str, str]] = set()
     for index, item in enumerate(_list(value, where)):
         endpoint = _mapping(item, f"{where}[{index}]")

@@ -2,24 +2,59 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from server_api.access.principal import Principal
 
 
-class Unauthenticated(Exception):
-    """The credentials are missing or not accepted; ``reason`` is fit for the caller and names no secret."""
+class Refusal(Exception):
+    """The credentials do not let the caller in; ``reason`` is fit for the caller and names no secret."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
 
 
-class Authenticator(Protocol):
-    """A source of principals."""
+class Unauthenticated(Refusal):
+    """The credentials are missing or not accepted (401)."""
 
-    def authenticate(self, authorization: str | None) -> Principal:
-        """Return who the ``Authorization`` header belongs to. Raises Unauthenticated."""
+
+class InvalidCredentials(Refusal):
+    """The headers that tell of a service's certificate or principal are malformed, or not this peer's to send (400)."""
+
+
+class ScopeRefused(Refusal):
+    """The identity service does not let the caller act in the organization or project of the path (403)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a request says of its caller; headers are as they were sent, None when absent.
+
+    ``peer`` is the address at the other end of the connection. ``peer_certificate`` is the client certificate, in DER,
+    that our own end of a TLS connection has verified. ``organization_id`` and ``project_id`` are those of the path.
+    """
+
+    authorization: str | None = field(default=None, repr=False)
+    peer: str | None = None
+    peer_certificate: bytes | None = field(default=None, repr=False)
+    certificate: str | None = field(default=None, repr=False)
+    certificate_verified: str | None = None
+    principal: str | None = field(default=None, repr=False)
+    impersonate: str | None = None
+    organization_id: str | None = None
+    project_id: str | None = None
+
+
+class Authenticator(Protocol):
+    """What turns credentials into principals."""
+
+    def authenticate(self, credentials: Credentials) -> Principal:
+        """Return who calls.
+
+        Raises Unauthenticated, InvalidCredentials, ScopeRefused, and PortError when whom it asks has failed.
+        """
 
 
 def bearer_token(authorization: str | None) -> str:

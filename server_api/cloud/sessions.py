@@ -2,8 +2,8 @@
 
 How long a secret is kept: ``OpenStackCloud`` reads the credential anew for every tenancy it hands out, for every
 refresh of a catalogue and for every look-up of external networks. A session is found by a digest of the credential,
-so a changed secret, user, project or endpoint gets a new session at the next use; the old one is dropped when it is
-the least recently used.
+so a changed secret, user, project or endpoint gets a new session at the next use. A session, and with it the password
+it was made with, is forgotten after a time that is a setting, or earlier when it is the least recently used of many.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import keystoneauth1.session
 import novaclient.client
 import requests
 import requests.adapters
-from cachetools import LRUCache
+from cachetools import TTLCache
 from keystoneauth1.exceptions import BadGateway, ConnectTimeout, HttpError
 from keystoneauth1.identity import v3
 from openstack.connection import Connection
@@ -252,19 +252,26 @@ def _no_completion_cache(*_: Any, **__: Any) -> Iterator[None]:
 class SessionPool:
     """The clients of the credentials used last. All of them share one pool of connections.
 
-    ``observe_call`` is told of every request that is sent.
+    ``observe_call`` is told of every request that is sent. ``timer`` tells the seconds that sessions age by.
     """
 
-    def __init__(self, settings: Settings, observe_call: CallObserver = unobserved) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        observe_call: CallObserver = unobserved,
+        timer: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._observe_call = observe_call
         self._transport = CloudTransport(settings.connect_timeout, settings.read_timeout)
         self._cloud_region = settings.openstack_region
-        self._clients: LRUCache[str, CloudClients] = LRUCache(maxsize=SESSIONS_KEPT)
+        self._clients: TTLCache[str, CloudClients] = TTLCache(SESSIONS_KEPT, settings.cloud_session_seconds, timer)
         self._lock = threading.Lock()
 
     def clients(self, credential: CloudCredential) -> CloudClients:
         """Return the clients of a credential. Nothing is sent before one of them is used."""
         with self._lock:
+            # Now, and not when room is needed: a password that is used no more would stay until then.
+            self._clients.expire()
             clients = self._clients.get(credential.digest)
             if clients is None:
                 clients = CloudClients(credential, self._transport, self._cloud_region, self._observe_call)

@@ -8,10 +8,7 @@ import structlog
 from flask import Flask, Response, g, request
 
 from server_api.http import authentication
-from server_api.http.routes import method_name, route_template
-
-# Probes and scrapes come every few seconds and would drown the rest.
-_QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
+from server_api.http.routes import PROBES, method_name, route_template
 
 _log = structlog.get_logger("server_api.access")
 
@@ -28,7 +25,8 @@ def _start() -> None:
 
 def _finish(response: Response) -> Response:
     route = route_template()
-    write = _log.debug if route in _QUIET and response.status_code < 400 else _log.info
+    # They would drown the rest.
+    write = _log.debug if route in PROBES and response.status_code < 400 else _log.info
     write(
         "request",
         method=method_name(),

@@ -8,15 +8,20 @@ from types import ModuleType
 
 from flask import Flask
 
+from server_api import audit_log
 from server_api.http import (
     access_log,
+    audit,
     authentication,
     authorization_check,
     binding,
+    client_address,
     cors,
     documentation,
     health,
+    limits,
     metrics,
+    security_headers,
     version,
     well_known,
 )
@@ -37,17 +42,23 @@ def build_app(services: Services, settings: Settings) -> Flask:
     app.url_map.merge_slashes = False
     app.url_map.converters.update(CONVERTERS)
     app.config[well_known.IDENTITY_URL] = settings.identity_url
+    client_address.install(app, settings.trusted_proxies)
     wiring.install(app, services)
 
     # What runs before a view runs in this order, and what runs after it in the reverse of it.
     access_log.install(app)
     metrics.install(app)
+    audit.install(app, audit_log.from_settings(settings))
+    security_headers.install(app)
     cors.install(app, settings.cors_origin)
+    limits.install_for_peers(app, settings)
     v1 = _v1()
     if v1 is not None:
         v1.install(app, services, settings)
     binding.install(app)
+    audit.expect_caller(app)
     authentication.install(app)
+    limits.install_for_callers(app, settings)
     authorization_check.install(app, strict=settings.strict_authorization)
 
     app.register_blueprint(health.blueprint)

@@ -7,7 +7,9 @@ from typing import Any, TypeVar, cast
 
 from flask import Flask, current_app, g, request
 
+from server_api.access.authentication import Credentials
 from server_api.access.authorization import AuthorizedCaller
+from server_api.http import peer_certificate
 from server_api.http.services import services
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -43,5 +45,19 @@ def _authenticate() -> None:
         # Flask itself answers with the path's methods, which is nothing to guard.
         return
     if not getattr(view, _PUBLIC, False):
-        principal = services().authenticator.authenticate(request.headers.get("Authorization"))
-        g.caller = AuthorizedCaller(principal)
+        g.caller = AuthorizedCaller(services().authenticator.authenticate(_credentials()))
+
+
+def _credentials() -> Credentials:
+    header, path = request.headers.get, request.view_args or {}
+    return Credentials(
+        authorization=header("Authorization"),
+        peer=request.environ.get("REMOTE_ADDR"),
+        peer_certificate=peer_certificate.of(request.environ),
+        certificate=header("Ssl-Client-Cert"),
+        certificate_verified=header("Ssl-Client-Verify"),
+        principal=header("X-Principal"),
+        impersonate=header("X-Impersonate"),
+        organization_id=path.get("organization_id"),
+        project_id=path.get("project_id"),
+    )

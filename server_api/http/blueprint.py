@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -11,7 +10,8 @@ from marshmallow import Schema
 
 from server_api.http import query
 from server_api.http.parsing import RequestParser
-from server_api.http.path_parameters import described
+from server_api.http.path_parameters import described, python_name
+from server_api.http.routes import operation_id
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -25,6 +25,7 @@ ERROR_COMPONENTS = {
     413: ("RequestEntityTooLarge", "The body is too large."),
     415: ("UnsupportedMediaType", "The body's content type is not application/json."),
     422: ("UnprocessableContent", "The request is well formed and breaks a rule."),
+    429: ("TooManyRequests", "The caller, or the address the request comes from, makes too many requests."),
     500: ("ServerError", "An unexpected failure; its details are in the logs, under the trace ID."),
     502: ("DependencyFailed", "The object store or the cloud failed. Retry-After is passed on."),
     503: ("NotReady", "The process is not ready for requests."),
@@ -32,7 +33,7 @@ ERROR_COMPONENTS = {
 }
 """Status of an error, the name of its response in the OpenAPI document, and what it means."""
 
-ALWAYS = (400, 401, 500)
+ALWAYS = (400, 401, 429, 500)
 DEPENDENCIES = (502, 504)
 
 
@@ -56,7 +57,7 @@ class ApiBlueprint(Blueprint):  # type: ignore[misc]  # flask-smorest ships no t
         route = super().route(rule, parameters=described(rule), **options)
 
         def decorate(view: View) -> View:
-            return cast(View, route(self.doc(operationId=_camel_case(view.__name__))(view)))
+            return cast(View, route(self.doc(operationId=operation_id(view.__name__))(view)))
 
         return decorate
 
@@ -102,12 +103,8 @@ class ApiBlueprint(Blueprint):  # type: ignore[misc]  # flask-smorest ships no t
         return doc
 
 
-def _camel_case(name: str) -> str:
-    return re.sub("_([a-z])", lambda match: match[1].upper(), name)
-
-
 def _rename_path_parameters(_endpoint: str | None, values: dict[str, Any] | None) -> None:
     if values is None:
         return
     for name in list(values):
-        values[re.sub("ID$", "_id", name)] = values.pop(name)
+        values[python_name(name)] = values.pop(name)

@@ -1,4 +1,4 @@
-"""Cross-origin requests (contract 1.12), for the origin that the settings name.
+"""Cross-origin requests (contract 1.12), for the origins that the settings name.
 
 Off unless one is named: the callers are services, and a page in somebody's browser is none of them.
 """
@@ -18,13 +18,21 @@ _HEADERS = "Authorization, Content-Type, traceparent, tracestate"
 _MAX_AGE = "86400"
 
 
-def install(app: Flask, origin: str) -> None:
-    """Answer preflight requests, before authentication, and mark every response. Does nothing without an origin."""
-    if not origin:
+def install(app: Flask, setting: str) -> None:
+    """Answer preflight requests, before authentication, and mark every response. Does nothing without an origin.
+
+    ``setting`` names origins with commas between. The one that asks is allowed if it is named; any other is told the
+    first, which its browser refuses.
+    """
+    origins = [origin for origin in map(str.strip, setting.split(",")) if origin]
+    if not origins:
         return
 
     def mark(response: Response) -> Response:
-        response.headers["Access-Control-Allow-Origin"] = origin
+        asking = request.headers.get("Origin", "")
+        response.headers["Access-Control-Allow-Origin"] = asking if asking in origins else origins[0]
+        if len(origins) > 1:
+            response.vary.add("Origin")
         return response
 
     app.before_request(_preflight)

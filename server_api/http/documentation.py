@@ -14,7 +14,7 @@ from flask_smorest import Api
 from swagger_ui_bundle import swagger_ui_path
 from werkzeug.exceptions import NotFound
 
-from server_api.http import authentication
+from server_api.http import authentication, limits
 from server_api.http.blueprint import ERROR_COMPONENTS
 from server_api.http.errors import ErrorHandlers, code_of
 from server_api.http.path_parameters import CONVERTERS, IDConverter
@@ -29,7 +29,8 @@ OPENAPI_VERSION = "3.0.3"
 _DESCRIPTION = """The life of compute servers in a cloud region: creating, reading, updating and deleting them, their
 power, their consoles, and images made of them.
 
-Every request needs a bearer token. Unknown members of a body are ignored, so that what was read can be written back;
+Every request needs a bearer token; a service may show its client certificate instead, and says in `X-Principal` whom it
+works for. Unknown members of a body are ignored, so that what was read can be written back;
 unknown query parameters are refused. Every error has the same body; quote its `trace_id` when you report one.
 
 A server as an older version, or somebody's hand, may have left it is shown with the nil UUID
@@ -149,8 +150,6 @@ def asset(name: str) -> Response:
 
 def _protected(response: Response) -> Response:
     response.headers["Content-Security-Policy"] = _CONTENT_SECURITY_POLICY
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers["Referrer-Policy"] = "no-referrer"
     return response
 
 
@@ -166,4 +165,7 @@ def _describe_errors(api: DocumentedApi) -> None:
             "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
         }
         content = {"application/json": {"schema": ErrorSchema, "example": example}}
-        api.spec.components.response(name, {"description": description, "content": content})
+        response = {"description": description, "content": content}
+        if status == 429:
+            response["headers"] = limits.HEADERS
+        api.spec.components.response(name, response)

@@ -14,7 +14,7 @@ from flask_smorest.error_handler import ErrorHandlerMixin
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from server_api import trace
-from server_api.access.authentication import Unauthenticated
+from server_api.access.authentication import InvalidCredentials, Refusal, ScopeRefused, Unauthenticated
 from server_api.http.schemas.error import ErrorSchema
 from server_api.servers import errors, ports
 
@@ -36,15 +36,19 @@ _CODES = {
     413: "request_entity_too_large",
     415: "unsupported_media_type",
     422: "unprocessable_content",
+    429: "too_many_requests",
 }
 
 _REJECTIONS: dict[type[errors.Rejection], int] = {
     errors.InvalidRequest: 400,
+    errors.Unverified: 401,
     errors.Forbidden: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
     errors.Unprocessable: 422,
 }
+
+_REFUSALS: dict[type[Refusal], int] = {InvalidCredentials: 400, ScopeRefused: 403}
 
 _DESCRIPTIONS = {
     404: "the path does not exist",
@@ -56,6 +60,8 @@ _DESCRIPTIONS = {
 _RETRY_AFTER = re.compile(r"[\w ,:+-]{1,64}", re.ASCII)
 _DEPENDENCIES = {
     "kubernetes": "the object store",
+    "identity": "the identity service",
+    "oidc": "the issuer of tokens",
     "keystone": "the cloud's identity service",
     "nova": "the cloud's compute service",
     "glance": "the cloud's image service",
@@ -118,6 +124,7 @@ class ErrorHandlers(ErrorHandlerMixin):  # type: ignore[misc]  # flask-smorest s
         super()._register_error_handlers()
         self._app.register_error_handler(errors.Rejection, _handle_rejection)
         self._app.register_error_handler(Unauthenticated, _handle_unauthenticated)
+        self._app.register_error_handler(Refusal, _handle_refusal)
         self._app.register_error_handler(ports.PortError, _handle_port_error)
         self._app.register_error_handler(TimeoutError, _handle_timeout)
         self._app.register_error_handler(Exception, _handle_unexpected)
@@ -153,6 +160,10 @@ def _handle_unauthenticated(error: Unauthenticated) -> Response:
     challenge = {"error": "access_denied", "error_description": error.reason, "resource_metadata": resource}
     parameters = ",".join(f'{name}="{_quoted(value)}"' for name, value in challenge.items())
     return envelope(401, error.reason, {"WWW-Authenticate": f"Bearer {parameters}"})
+
+
+def _handle_refusal(error: Refusal) -> Response:
+    return envelope(_REFUSALS[type(error)], error.reason)
 
 
 def _quoted(value: str) -> str:

@@ -10,6 +10,7 @@ import secrets
 import socket
 from typing import Any
 
+import gunicorn.http.wsgi  # type: ignore[import-untyped]
 import structlog
 from gunicorn.http.errors import (  # type: ignore[import-untyped]
     InvalidResponseHeader,
@@ -35,6 +36,9 @@ _DESCRIPTIONS = {
     431: "there are too many request headers, or one is too large",
     500: UNEXPECTED,
 }
+
+# The header Server of every answer: what we are, and not by what we are served. gunicorn has no setting for it.
+gunicorn.http.wsgi.SERVER = "server-api"
 
 _log = structlog.get_logger(__name__)
 
@@ -74,6 +78,7 @@ def response(status: int, trace_id: str) -> bytes:
         "Connection: close\r\n"
         "Content-Type: application/json\r\n"
         "Cache-Control: no-cache\r\n"
+        "X-Content-Type-Options: nosniff\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body

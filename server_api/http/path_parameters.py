@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from werkzeug.routing import BaseConverter
 
 from server_api.http.errors import BadParameter
@@ -22,6 +24,11 @@ def described(rule: str) -> list[dict[str, str]]:
         for name, description in DESCRIPTIONS.items()
         if f":{name}>" in rule
     ]
+
+
+def python_name(parameter: str) -> str:
+    """Return what views call a path parameter: ``server_id`` for ``serverID``."""
+    return re.sub("ID$", "_id", parameter)
 
 
 class IDConverter(BaseConverter):

@@ -8,7 +8,7 @@ from flask import Response
 
 import server_api
 from server_api.http import authorization_check, responses
-from server_api.http.blueprint import ALWAYS, ApiBlueprint
+from server_api.http.blueprint import ALWAYS, DEPENDENCIES, ApiBlueprint
 from server_api.http.schemas.version import SEMANTIC_VERSION, ServiceVersionSchema
 
 NAME = "unikorn-region-server-api"
@@ -20,7 +20,7 @@ blueprint = ApiBlueprint("version", __name__, url_prefix="/api", description="Th
 @blueprint.response(
     200, ServiceVersionSchema, description="Name and version.", example={"name": NAME, "version": "1.2.3"}
 )
-@blueprint.errors(*ALWAYS)
+@blueprint.errors(*ALWAYS, 403, *DEPENDENCIES)
 @authorization_check.not_required
 def get_version() -> Response:
     """Tell the service's name and version.

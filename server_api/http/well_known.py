@@ -24,7 +24,7 @@ blueprint = ApiBlueprint("discovery", __name__, url_prefix="/.well-known", descr
 
 @blueprint.route("/openid-protected-resource", methods=["GET"])
 @blueprint.response(200, ProtectedResourceSchema, description="The document.", example=_EXAMPLE)
-@blueprint.errors(500)
+@blueprint.errors(429, 500)
 @blueprint.doc(security=[])  # type: ignore[untyped-decorator]  # flask-smorest ships no types
 @authentication.not_required
 def get_protected_resource() -> Response:

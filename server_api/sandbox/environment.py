@@ -5,7 +5,7 @@ from pathlib import Path
 
 from server_api.sandbox.layout import Layout, write_private
 from server_api.sandbox.services import API, Choices, kubeconfig
-from server_api.sandbox.world import World
+from server_api.sandbox.world import SERVICE, World
 
 
 def variables(layout: Layout, choices: Choices, world: World, clouds: Path, rules: Path) -> dict[str, str]:
@@ -26,6 +26,8 @@ def variables(layout: Layout, choices: Choices, world: World, clouds: Path, rule
     return {
         "SERVER_API_URL": choices.url(API),
         **{f"SERVER_API_TOKEN_{caller.role}": caller.token for caller in world.callers.values()},
+        "SERVER_API_SERVICE_CERT": str(layout.certificates / f"{SERVICE}.crt"),
+        "SERVER_API_SERVICE_KEY": str(layout.certificates / f"{SERVICE}.key"),
         **{f"SERVER_API_{name}_ID": value for name, value in ids.items()},
         "KUBECONFIG": kubeconfig(layout, choices),
         "OS_CLIENT_CONFIG_FILE": str(clouds),

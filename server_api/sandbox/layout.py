@@ -48,6 +48,16 @@ class Layout:
         return self.directory / "tokens.yaml"
 
     @property
+    def identity(self) -> Path:
+        """What the stand-in identity service knows, and how it is to misbehave."""
+        return self.directory / "identity.yaml"
+
+    @property
+    def certificates(self) -> Path:
+        """Certificate and key of a service, and the authority's certificate."""
+        return self.directory / "certificates"
+
+    @property
     def memory(self) -> Path:
         """What the seed chose at random once: IDs, passwords, tokens."""
         return self.directory / "seed.json"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import keystoneauth1.exceptions
 
-from server_api.sandbox import environment, seed, services
+from server_api.sandbox import certificates, environment, seed, services
 from server_api.sandbox.errors import StepFailed, tail
 from server_api.sandbox.layout import REPOSITORY, Layout
 from server_api.sandbox.memory import Memory
@@ -17,8 +17,8 @@ from server_api.sandbox.openstack import OpenStack
 from server_api.sandbox.processes import Processes, answers
 from server_api.sandbox.progress import Progress
 from server_api.sandbox.seed_openstack import OpenStackSeed
-from server_api.sandbox.services import API, CONTROLLER, KUBERNETES, NAMESPACE, Choices
-from server_api.sandbox.world import World
+from server_api.sandbox.services import API, CONTROLLER, IDENTITY, KUBERNETES, NAMESPACE, Choices
+from server_api.sandbox.world import SERVICE, World
 from server_api.servers.ports import PortError
 from server_api.store.client import KubernetesClient
 from server_api.store.connection import configuration_source
@@ -66,10 +66,13 @@ class Region:
             raise StepFailed(f"there is no sandbox in {self.layout.directory}: run server-api sandbox up")
         return choices
 
-    def up(self, kubeconfig: str | None = None, api_port: int | None = None) -> list[str]:
+    def up(
+        self, kubeconfig: str | None = None, api_port: int | None = None, *, identity_service: bool = False
+    ) -> list[str]:
         """Start what is not running, and return its names once everything can be used.
 
-        `kubeconfig` names an existing cluster to use instead of the embedded API. When a step fails, or the caller is
+        `kubeconfig` names an existing cluster to use instead of the embedded API; with `identity_service`, callers come
+        from the stand-in for the identity service and not from the file of tokens. When a step fails, or the caller is
         interrupted, what this call started is stopped again.
         """
         # the databases in it hold credentials
@@ -77,7 +80,7 @@ class Region:
         with self._exclusive():
             before = self.running()
             try:
-                self._up(kubeconfig, api_port)
+                self._up(kubeconfig, api_port, identity_service)
             except BaseException:
                 self._stop(self.running() - before)
                 raise
@@ -131,10 +134,10 @@ class Region:
         files = services.kubeconfig(self.layout, self.choices)
         return KubernetesClient(configuration_source(Path(files)), namespace=NAMESPACE)
 
-    def _up(self, kubeconfig: str | None, api_port: int | None) -> None:
+    def _up(self, kubeconfig: str | None, api_port: int | None, identity_service: bool) -> None:
         if kubeconfig and Path(kubeconfig) == self.layout.kubeconfig:
             raise StepFailed("KUBECONFIG names this sandbox's own Kubernetes API, which is not an existing cluster")
-        choices = services.choose(self.layout, self.processes, kubeconfig, api_port)
+        choices = services.choose(self.layout, self.processes, kubeconfig, api_port, identity_service=identity_service)
         choices.remember(self.layout)
         self.openstack.install()
         if choices.embedded:
@@ -147,9 +150,10 @@ class Region:
         self._migrate(choices)
         self._seed()
         environment.write(self.layout.environment, self.environment())
-        for name in (API, CONTROLLER):
+        left = [name for name in choices.names if name != KUBERNETES]
+        for name in left:
             self._start(name, choices)
-        for name in (API, CONTROLLER):
+        for name in left:
             self._wait_for(name, choices)
 
     def _start(self, name: str, choices: Choices) -> None:
@@ -191,6 +195,8 @@ class Region:
         try:
             with self._progress.step("seed"):
                 seed.write_tokens(self.layout.tokens, world)
+                seed.write_identity(self.layout.identity, world)
+                certificates.ensured(self.layout.certificates, SERVICE)
                 openstack = OpenStackSeed(self.openstack.auth_url, self.openstack.admin_password)
                 seed.Seed(world, openstack, kubernetes, NAMESPACE).run(self.openstack.auth_url)
         except PortError as error:
@@ -214,7 +220,7 @@ class Region:
 
     def _stop(self, names: set[str]) -> None:
         # the API and the controller first: they would complain about everything else being gone
-        for name in (API, CONTROLLER, KUBERNETES):
+        for name in (API, CONTROLLER, IDENTITY, KUBERNETES):
             if name in names:
                 self.processes.stop([name])
         openstack = [name.rpartition("/")[2] for name in names if name.startswith(f"{OPENSTACK}/")]

@@ -9,11 +9,11 @@ from typing import Any
 
 import yaml
 
-from server_api.access.token_file import digest
+from server_api.access.digests import token_digest
 from server_api.sandbox import seed_objects
 from server_api.sandbox.layout import write_private
 from server_api.sandbox.seed_openstack import Account, OpenStackSeed
-from server_api.sandbox.world import Tenant, World
+from server_api.sandbox.world import SERVICE, SERVICE_GRANTS, Tenant, World, endpoints
 from server_api.servers.ports import Missing
 from server_api.store import kinds
 from server_api.store.client import KubernetesClient
@@ -90,17 +90,28 @@ class Seed:
 
 
 def write_tokens(path: Path, world: World) -> None:
-    """Write the file that the API reads its tokens from, digests only."""
+    """Write the file that the API reads its tokens from, digests only, and the rights of the service."""
+    write_private(path, yaml.safe_dump(_callers(world), sort_keys=False))
+
+
+def write_identity(path: Path, world: World) -> None:
+    """Write what the stand-in identity service knows: the same callers, and which projects there are."""
+    organizations = [{"id": tenant.organization_id, "projects": [tenant.project_id]} for tenant in world.tenants]
+    document = {**_callers(world), "organizations": organizations, "revoked": [], "rules": []}
+    write_private(path, yaml.safe_dump(document, sort_keys=False))
+
+
+def _callers(world: World) -> dict[str, Any]:
     tokens = [
         {
-            "sha256": digest(caller.token),
+            "sha256": token_digest(caller.token),
             "subject": f"{caller.role.lower()}@sandbox",
             "accountType": "user",
             "acl": caller.acl,
         }
         for caller in world.callers.values()
     ]
-    write_private(path, yaml.safe_dump({"tokens": tokens}, sort_keys=False))
+    return {"tokens": tokens, "services": [{"commonName": SERVICE, "acl": {"global": endpoints(SERVICE_GRANTS)}}]}
 
 
 def _holds(stored: Any, wanted: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The processes of ours in a sandbox: the embedded Kubernetes API, the API, and the controller."""
+"""The processes of ours in a sandbox: embedded Kubernetes API, API, controller, and maybe an identity service."""
 
 import os
 import sys
@@ -13,10 +13,11 @@ from server_api.sandbox.processes import LOOPBACK, Processes, free_port
 from server_api.settings import PREFIX
 
 KUBERNETES = "kubernetes"
+IDENTITY = "identity"
 API = "api"
 CONTROLLER = "controller"
 # where the first sandbox of a machine is found; a second one takes what is free
-PREFERRED_PORTS = {KUBERNETES: 6443, API: 6080, CONTROLLER: 6081}
+PREFERRED_PORTS = {KUBERNETES: 6443, API: 6080, CONTROLLER: 6081, IDENTITY: 6082}
 NAMESPACE = "unikorn-region"
 
 
@@ -24,21 +25,30 @@ NAMESPACE = "unikorn-region"
 class Choices:
     """What a start decided, kept for those who come later: ports, and the client configuration of Kubernetes.
 
-    `kubeconfig` is None for the embedded API; else it is what $KUBECONFIG was, maybe several files.
+    `kubeconfig` is None for the embedded API; else it is what $KUBECONFIG was, maybe several files. With
+    `identity_service`, callers come from the stand-in and not from the file of tokens.
     """
 
     ports: Mapping[str, int]
     kubeconfig: str | None = None
+    identity_service: bool = False
 
     @classmethod
     def remembered(cls, layout: Layout) -> "Choices | None":
         """Return what the last start decided, None if there was none."""
         content = read_json(layout.choices)
-        return cls(content["ports"], content["kubeconfig"]) if content else None
+        if not content:
+            return None
+        return cls(content["ports"], content["kubeconfig"], content.get("identityService", False))
 
     def remember(self, layout: Layout) -> None:
         """Keep this for `remembered`, in any later command."""
-        write_json(layout.choices, {"ports": dict(self.ports), "kubeconfig": self.kubeconfig})
+        content = {
+            "ports": dict(self.ports),
+            "kubeconfig": self.kubeconfig,
+            "identityService": self.identity_service,
+        }
+        write_json(layout.choices, content)
 
     @property
     def embedded(self) -> bool:
@@ -48,7 +58,8 @@ class Choices:
     @property
     def names(self) -> tuple[str, ...]:
         """The processes that make up the sandbox, in the order of their start, without OpenStack's."""
-        return (KUBERNETES, API, CONTROLLER) if self.embedded else (API, CONTROLLER)
+        optional = {KUBERNETES: self.embedded, IDENTITY: self.identity_service}
+        return (*(name for name, wanted in optional.items() if wanted), API, CONTROLLER)
 
     def url(self, name: str) -> str:
         """Return the root of a process, without a trailing slash."""
@@ -59,18 +70,30 @@ class Choices:
         return f"{self.url(name)}/readyz"
 
 
-def choose(layout: Layout, processes: Processes, kubeconfig: str | None, api_port: int | None) -> Choices:
+def choose(
+    layout: Layout,
+    processes: Processes,
+    kubeconfig: str | None,
+    api_port: int | None,
+    *,
+    identity_service: bool = False,
+) -> Choices:
     """Return the remembered ports where they are in use by us or free, and free ones for the rest.
 
-    Raises StepFailed if `api_port` was asked for and cannot be had, or if what runs here uses another Kubernetes.
+    Raises StepFailed if `api_port` was asked for and cannot be had, or if what runs here uses another Kubernetes or
+    has its callers from elsewhere.
     """
     before = Choices.remembered(layout)
     running = [name for name in PREFERRED_PORTS if processes.alive(name)]
     if before and running and before.kubeconfig != kubeconfig:
         raise StepFailed(f"{', '.join(running)} runs with another Kubernetes: run server-api sandbox down first")
+    if before and running and before.identity_service != identity_service:
+        raise StepFailed(f"{', '.join(running)} runs with callers from elsewhere: run server-api sandbox down first")
     ports: dict[str, int] = {}
     for name, preferred in PREFERRED_PORTS.items():
-        known = before.ports[name] if before else preferred
+        if name == IDENTITY and not identity_service:
+            continue
+        known = before.ports.get(name, preferred) if before else preferred
         if processes.alive(name):
             ports[name] = known
         else:
@@ -79,7 +102,7 @@ def choose(layout: Layout, processes: Processes, kubeconfig: str | None, api_por
     if api_port and ports[API] != api_port:
         reason = "the API runs on another one already" if processes.alive(API) else "it is taken"
         raise StepFailed(f"port {api_port} cannot be had: {reason}")
-    return Choices(ports, kubeconfig)
+    return Choices(ports, kubeconfig, identity_service)
 
 
 def command(name: str, layout: Layout, choices: Choices) -> list[str | Path]:
@@ -89,6 +112,12 @@ def command(name: str, layout: Layout, choices: Choices) -> list[str | Path]:
             *(sys.executable, "-m", "server_api.sandbox.kubernetes"),
             *("--database", layout.kubernetes_database),
             *("--port", str(choices.ports[KUBERNETES])),
+        ]
+    if name == IDENTITY:
+        return [
+            *(sys.executable, "-m", "server_api.sandbox.identity_service"),
+            *("--known", layout.identity),
+            *("--port", str(choices.ports[IDENTITY])),
         ]
     if name == API:
         configuration = REPOSITORY / "deploy" / "gunicorn.conf.py"
@@ -114,8 +143,12 @@ def environment(layout: Layout, choices: Choices) -> dict[str, str]:
         "STRICT_AUTHORIZATION": os.environ.get(f"{PREFIX}STRICT_AUTHORIZATION", "true"),
         # nobody balances load here: nothing is gained by refusing to serve before the end
         "DRAIN_SECONDS": os.environ.get(f"{PREFIX}DRAIN_SECONDS", "0.5"),
+        # on this machine everybody may stand in the place of a proxy that terminates TLS
+        "TRUSTED_PROXIES": os.environ.get(f"{PREFIX}TRUSTED_PROXIES", LOOPBACK),
         "KUBECONFIG": "",
     }
+    if choices.identity_service:
+        own |= {"IDENTITY_SOURCE": "identity-service", "IDENTITY_URL": choices.url(IDENTITY)}
     return {
         **os.environ,
         **{f"{PREFIX}{name}": value for name, value in own.items()},

@@ -22,6 +22,15 @@ IMAGES = "region:images"
 REFERENCES = ("region:networks:v2", "region:securitygroups:v2", "region:sshcertificateauthorities:v2")
 EVERYTHING = ("create", "read", "update", "delete")
 
+SERVICE = "unikorn-compute"
+"""Common name of the service that calls with a certificate. What it may do, contract 5.4 says."""
+SERVICE_GRANTS = {
+    SERVERS: EVERYTHING,
+    GATES: ("update",),
+    IMAGES: ("create", "read"),
+    **dict.fromkeys(REFERENCES, ("read",)),
+}
+
 
 @dataclass(frozen=True)
 class Tenant:
@@ -124,14 +133,14 @@ class Caller:
     @property
     def acl(self) -> dict[str, Any]:
         """The document of contract 5.3."""
-        endpoints = [{"name": name, "operations": list(operations)} for name, operations in self.grants.items()]
+        granted = endpoints(self.grants)
         # a right of the organization alone would need the identity service at each create (contract 5.5)
         organization: dict[str, Any] = {
             "id": self.tenant.organization_id,
-            "projects": [{"id": self.tenant.project_id, "endpoints": endpoints}],
+            "projects": [{"id": self.tenant.project_id, "endpoints": granted}],
         }
         if self.whole_organization:
-            organization["endpoints"] = endpoints
+            organization["endpoints"] = granted
         return {"organizations": [organization]}
 
 
@@ -166,6 +175,11 @@ class World:
             callers=_callers(memory, first, second),
             service_password=memory.secret("service.password"),
         )
+
+
+def endpoints(grants: Mapping[str, tuple[str, ...]]) -> list[dict[str, Any]]:
+    """Return grants as an access control list has them (contract 5.3)."""
+    return [{"name": name, "operations": list(operations)} for name, operations in grants.items()]
 
 
 def _flavors(memory: Memory) -> dict[str, Flavor]:

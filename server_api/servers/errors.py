@@ -23,6 +23,10 @@ class InvalidRequest(Rejection):
     """The request is malformed, or not possible in the server's present state (400)."""
 
 
+class Unverified(Rejection):
+    """What the caller's right depends on could not be looked up (401)."""
+
+
 class Forbidden(Rejection):
     """The caller lacks a permission (403)."""
 

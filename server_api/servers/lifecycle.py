@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from server_api.servers import (
     conditional_update,
+    create_permission,
     image_compatibility,
     naming,
     offers,
@@ -17,8 +18,8 @@ from server_api.servers import (
     updates,
     user_data,
 )
-from server_api.servers.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unprocessable
-from server_api.servers.lookup import PERMISSION, permitted_server, readable_server, region_of
+from server_api.servers.errors import Conflict, InvalidRequest, NotFound, Unprocessable
+from server_api.servers.lookup import PERMISSION, had_instance, permitted_server, readable_server, region_of
 from server_api.servers.model import (
     API_VERSION_2,
     Metadata,
@@ -45,6 +46,9 @@ from server_api.servers.requests import ServerCreate, ServerQuery, ServerUpdate
 from server_api.servers.source_addresses import address_pairs
 from server_api.servers.surroundings import Network
 from server_api.servers.user_data_augmentation import augment
+
+UpdateObserver = Callable[[Server, Server], None]
+"""Told of an update: the server before, and as it is stored now."""
 
 
 class Lifecycle:
@@ -88,8 +92,7 @@ class Lifecycle:
         if not network.is_v2:
             raise NotFound("the network does not belong to this version of the API", "spec.networkId")
         organization_id, project_id = _scope(network)
-        if not caller.may(PERMISSION, "create", organization_id, project_id):
-            raise Forbidden("creating servers is not allowed in the network's project")
+        create_permission.require(caller, organization_id, project_id)
         spec = self._spec(caller, request, network, organization_id)
         server = Server(
             id=naming.server_id(network.id, request.name),
@@ -103,12 +106,15 @@ class Lifecycle:
         except Refused as refusal:
             raise Unprocessable(refusal.detail) from None
 
-    def update(self, caller: Caller, server_id: str, request: ServerUpdate) -> Server:
+    def update(
+        self, caller: Caller, server_id: str, request: ServerUpdate, written: UpdateObserver | None = None
+    ) -> Server:
         """Replace what an update may replace, and return the server as stored.
 
         A lost race is tried once more from a fresh read. A request that says what is stored already writes nothing.
+        ``written`` is called once something is written, with the server before and after.
         """
-        return conditional_update.with_one_retry(lambda: self._update(caller, server_id, request))
+        return conditional_update.with_one_retry(lambda: self._update(caller, server_id, request, written))
 
     def delete(self, caller: Caller, server_id: str) -> None:
         """Ask for a server's deletion; asking again while it is under way is accepted."""
@@ -158,7 +164,7 @@ class Lifecycle:
         image_compatibility.check_compatible(image, flavor)
         offers.check_placement(flavor, request.infrastructure_ref)
 
-    def _update(self, caller: Caller, server_id: str, request: ServerUpdate) -> Server:
+    def _update(self, caller: Caller, server_id: str, request: ServerUpdate, written: UpdateObserver | None) -> Server:
         server = permitted_server(self._servers, caller, server_id, "update")
         if server.metadata.deleted_at is not None:
             raise InvalidRequest("the server is being deleted")
@@ -184,15 +190,17 @@ class Lifecycle:
             modified_at=self._clock.now().replace(microsecond=0),
         )
         stored = conditional_update.write(self._servers, replace(server, metadata=metadata, spec=spec))
+        if written is not None:
+            written(server, stored)
         return stored if spec.image_id == server.spec.image_id else self._with_rebuild_intended(stored)
 
     def _with_rebuild_intended(self, server: Server) -> Server:
         """Record the intent of a rebuild at once, so that no read says provisioned before the controller has looked.
 
-        Left to the controller for an instance that never ran, whose image its creation decides, and whenever the
-        record cannot be written: its next pass makes it.
+        Left to the controller while there is no instance, whose creation decides the image, and whenever the record
+        cannot be written: its next pass makes it.
         """
-        if server.status.provisioned_at is None:
+        if not had_instance(server.status):
             return server
         marker = RebuildMarker(server.spec.image_id or "", RebuildState.INITIATED)
         try:
@@ -241,6 +249,7 @@ def _scope(network: Network) -> tuple[str, str]:
 def _metadata(
     caller: Caller, request: ServerCreate, network: Network, organization_id: str, project_id: str
 ) -> Metadata:
+    principal_organization_id, principal_project_id = create_permission.attribution(caller, organization_id, project_id)
     return Metadata(
         name=request.name,
         organization_id=organization_id,
@@ -252,8 +261,7 @@ def _metadata(
         description=request.description or None,
         creator=caller.subject,
         principal_creator=caller.actor,
-        # A caller that named no organization acts in the network's (contract 4.2).
-        principal_organization_id=organization_id,
-        principal_project_id=project_id,
+        principal_organization_id=principal_organization_id,
+        principal_project_id=principal_project_id,
         owner_uid=network.uid,
     )

@@ -12,7 +12,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from server_api.access.token_file import TokenFile, digest
+from server_api.access.digests import token_digest
+from server_api.access.source import CallerAuthenticator
+from server_api.access.token_file import TokenFile
 from server_api.http.application import build_app
 from server_api.http.services import Ports, Services
 from server_api.sandbox.kubernetes import EmbeddedKubernetes
@@ -95,11 +97,12 @@ def kubernetes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Embed
 @pytest.fixture(scope="session")
 def tokens(tmp_path_factory: pytest.TempPathFactory) -> Path:
     entries = [
-        {"sha256": digest(person.token), "subject": person.subject, "accountType": "user", "acl": dict(person.acl)}
-        for person in PEOPLE.values()
+        {"sha256": token_digest(who.token), "subject": who.subject, "accountType": "user", "acl": dict(who.acl)}
+        for who in PEOPLE.values()
     ]
     path = tmp_path_factory.mktemp("access") / "tokens.yaml"
     path.write_text(yaml.safe_dump({"tokens": entries}))
+    path.chmod(0o600)
     return path
 
 
@@ -135,7 +138,7 @@ def services(world: World, settings: Settings, clock: FixedClock) -> Services:
         snapshots=Snapshots(servers, directory, world.cloud),
         provider_create_gates=ProviderCreateGates(servers, clock),
         ports=Ports(servers, directory, world.cloud, clock),
-        authenticator=TokenFile(settings.tokens_file),
+        authenticator=CallerAuthenticator(TokenFile(settings.tokens_file)),
         readiness=world.client.ping,
     )
 

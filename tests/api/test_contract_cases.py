@@ -26,20 +26,13 @@ ELSEWHERE = {
 """Cases that HTTP cannot show: what the controller does."""
 
 NOT_YET = {
-    **dict.fromkeys(("T07", "T08"), "the exchange of tokens comes with the identity service (issue 6)"),
-    **dict.fromkeys(("T09", "T10", "T11"), "certificates and principals come with service callers (issue 6)"),
-    **dict.fromkeys(("C07", "C08"), "verification of projects comes with the identity service (issue 6)"),
     "G15": "the bounded retry of creates comes later (issue 4)",
 }
 
 REMARKS = {
     "T15": "415 and not 400: design section 4",
-    "C02": "the subject of a token; that of a certificate comes with service callers (issue 6)",
-    "C06": "there is no identity service to consult yet (issue 6)",
-    "C09": "there is no lookup of projects yet (issue 6)",
     "V06": "502 and not 500, 504 for a time-out: design section 4",
     "V17": "502 or 504, whatever the failure was: design section 4",
-    "G03": "the subject of a token; that of a certificate comes with service callers (issue 6)",
 }
 
 HEAD = """# The contract's cases for the API and their tests

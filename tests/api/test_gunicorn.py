@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -263,3 +264,42 @@ def test_second_sigterm_ends_the_draining(serve: Serve) -> None:
     await_true(lambda: not is_ready(served.url))
     served.process.send_signal(signal.SIGTERM)
     assert served.process.wait(20) == 0
+
+
+def test_b63_only_a_proxy_on_this_machine_may_say_how_a_request_came(shared: Served) -> None:
+    """The configuration as gunicorn understands it: nobody else can make us believe that a request came by TLS."""
+    environment = Path(f"/proc/{shared.process.pid}/environ").read_bytes().split(b"\0")
+    known = dict(entry.decode().split("=", 1) for entry in environment if b"=" in entry)
+    command = [sys.executable, "-m", "gunicorn", "--print-config", "-c", "deploy/gunicorn.conf.py", "wsgi:app"]
+    printed = subprocess.run(command, cwd=REPOSITORY, env=known, capture_output=True, text=True, check=True).stdout
+    configured = {
+        name.strip(): value.strip() for name, _, value in (line.partition("=") for line in printed.split("\n"))
+    }
+    assert configured["forwarded_allow_ips"] == "['127.0.0.1', '::1']"
+    assert configured["proxy_protocol"] in {"False", "off"}
+    assert configured["header_map"] == "drop"
+
+
+def test_b64_too_many_headers_are_told_in_the_envelope(shared: Served) -> None:
+    response = requests.get(f"{shared.url}/healthz", headers={f"X-Header-{number}": "x" for number in range(120)})
+    assert response.status_code == 431
+    assert response.json()["error"] == "invalid_request"
+
+
+def test_no_answer_says_what_serves_it(shared: Served) -> None:
+    refused = shared.send(b"GET /healthz HTTP/1.1\r\nHost : x\r\n\r\n")[1]
+    assert requests.get(f"{shared.url}/api/version", headers=USER).headers["Server"] == "server-api"
+    assert b"gunicorn" not in refused
+    assert b"X-Content-Type-Options: nosniff" in refused
+
+
+def test_workers_count_together_and_lose_no_audit_event(serve: Serve, tmp_path: Path) -> None:
+    audit = tmp_path / "audit.log"
+    served = serve(workers=2, limit_subject="0.001:30", audit_log=audit, audit_log_bytes=3_000, audit_log_files=99)
+    path = f"{served.url}/api/v2/servers/90000000-0000-4000-8000-000000000009/start"
+    statuses = [requests.post(path, headers=USER).status_code for _ in range(50)]
+    assert statuses == [404] * 30 + [429] * 20
+    files = [file for file in tmp_path.iterdir() if file.suffix != ".lock"]
+    events = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    assert len(files) > 3
+    assert [event["operation"]["id"] for event in events] == ["startServer"] * 30

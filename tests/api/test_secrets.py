@@ -18,7 +18,9 @@ import structlog
 import yaml
 
 from server_api import logs
-from server_api.access.token_file import TokenFile, digest
+from server_api.access.digests import token_digest
+from server_api.access.source import CallerAuthenticator
+from server_api.access.token_file import TokenFile
 from server_api.cloud import OpenStackCloud
 from server_api.http.application import build_app
 from server_api.http.services import Services
@@ -85,13 +87,14 @@ def bench(
     tokens = tmp_path / "tokens.yaml"
     people = {MARKERS["bearer token"]: "ADMIN", "reader": "READER"}
     entries = [
-        {"sha256": digest(token), "subject": who, "accountType": "user", "acl": dict(PEOPLE[who].acl)}
+        {"sha256": token_digest(token), "subject": who, "accountType": "user", "acl": dict(PEOPLE[who].acl)}
         for token, who in people.items()
     ]
     tokens.write_text(yaml.safe_dump({"tokens": entries}))
+    tokens.chmod(0o600)
     settings = replace(settings, flavor_cache_seconds=0.0, image_cache_seconds=0.0)
     cloud = OpenStackCloud(KubernetesCredentials(world.client, NAMESPACE), settings)
-    wired = replace(services_over(cloud, services, world, clock), authenticator=TokenFile(tokens))
+    wired = replace(services_over(cloud, services, world, clock), authenticator=CallerAuthenticator(TokenFile(tokens)))
     with playing(world) as wire:
         wire.answers |= {LOG_IN: with_marked_token(wire.answers[LOG_IN], wire)} | telling_secrets(wire)
         yield Bench(world, wire, checked_client(build_app(wired, settings)), reconciler(world, cloud, clock).reconcile)

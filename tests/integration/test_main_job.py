@@ -65,6 +65,7 @@ def test_the_environment_file_can_be_sourced_and_says_exactly_what_design_sectio
     expected = {
         "SERVER_API_URL",
         *(f"SERVER_API_TOKEN_{role}" for role in ("ADMIN", "USER", "READER", "OTHER")),
+        *(f"SERVER_API_SERVICE_{what}" for what in ("CERT", "KEY")),
         *(f"SERVER_API_{name}_ID" for name in ids | {"IMAGE_2"}),
         "KUBECONFIG",
         "OS_CLIENT_CONFIG_FILE",

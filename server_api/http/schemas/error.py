@@ -17,6 +17,8 @@ CODES = (
     "request_entity_too_large",
     "unprocessable_content",
     "forbidden",
+    # Not in the contract, where nothing limits callers. Sent only where an operator sets a limit.
+    "too_many_requests",
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Response
 
-from server_api.http import responses
+from server_api.http import audit, responses
 from server_api.http.authentication import caller
 from server_api.http.blueprint import ALWAYS, DEPENDENCIES
 from server_api.http.schemas import console as shared
@@ -29,6 +29,7 @@ def get_console_output_v1(length: int | None, server_id: str, **scope: str) -> R
 @blueprint.route(f"{SERVER}/consolesessions", methods=["GET"])
 @blueprint.response(200, shared.ConsoleSessionSchema, description="The new session.", example=shared.SESSION_EXAMPLE)
 @blueprint.errors(*ALWAYS, 403, 404, *DEPENDENCIES)
+@audit.always
 def get_console_session_v1(server_id: str, **scope: str) -> Response:
     """Open a console session.
 

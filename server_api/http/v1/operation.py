@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from flask import Flask, request
+
+from server_api.http.routes import operation_id
 
 PREFIX = "/api/v1/"
 
@@ -35,4 +35,4 @@ def successor() -> str:
 
 
 def _name(endpoint: str) -> str:
-    return re.sub("_([a-z])", lambda match: match[1].upper(), endpoint.rsplit(".", 1)[1])
+    return operation_id(endpoint.rsplit(".", 1)[1])

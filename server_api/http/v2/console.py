@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from flask import Response
 
-from server_api.http import responses
+from server_api.http import audit, responses
 from server_api.http.authentication import caller
 from server_api.http.blueprint import ALWAYS, DEPENDENCIES
 from server_api.http.schemas import console as schemas
@@ -34,6 +34,7 @@ def get_console_output(length: int | None, server_id: str) -> Response:
 @blueprint.route("/<server_id:serverID>/consolesessions", methods=["GET"])
 @blueprint.response(200, schemas.ConsoleSessionSchema, description="The new session.", example=schemas.SESSION_EXAMPLE)
 @blueprint.errors(*ALWAYS, 403, 404, *DEPENDENCIES)
+@audit.always
 def get_console_session(server_id: str) -> Response:
     """Open a console session.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from flask import Response
 
-from server_api.http import responses
+from server_api.http import audit, responses
 from server_api.http.authentication import caller
 from server_api.http.blueprint import ALWAYS, DEPENDENCIES
 from server_api.http.schemas import server as schemas
@@ -73,7 +73,8 @@ def update_server(request: ServerUpdate, server_id: str) -> Response:
 
     A body that says what is stored already changes nothing.
     """
-    return responses.json(202, server_document(services().lifecycle.update(caller(), server_id, request)))
+    server = services().lifecycle.update(caller(), server_id, request, audit.note_update)
+    return responses.json(202, server_document(server))
 
 
 @blueprint.route("/<server_id:serverID>", methods=["DELETE"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import structlog
 from flask import Response
 
-from server_api.http import responses
+from server_api.http import audit, responses
 from server_api.http.authentication import caller
 from server_api.http.blueprint import ALWAYS, DEPENDENCIES
 from server_api.http.schemas import provider_create_gate as schemas
@@ -29,6 +29,7 @@ def satisfy_provider_create_gate(action: GateAction, server_id: str) -> Response
     the cloud is asked for it. Satisfying a gate again replaces reason and message; nothing makes it unsatisfied.
     A gate the server was not created with is refused with 422.
     """
+    audit.note(gate=action.condition_type)
     changed = services().provider_create_gates.satisfy(caller(), server_id, action)
     # The message is the caller's free text and may hold anything.
     _log.info(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Response
 
-from server_api.http import responses
+from server_api.http import audit, responses
 from server_api.http.authentication import caller
 from server_api.http.blueprint import ALWAYS, DEPENDENCIES
 from server_api.http.schemas import ssh_key as schemas
@@ -17,6 +17,7 @@ blueprint = servers_blueprint("ssh-key", __name__, "SSH keys of compute servers.
 @blueprint.route("/<server_id:serverID>/sshkey", methods=["GET"])
 @blueprint.response(200, schemas.SSHKeySchema, description="The private key.", example=schemas.EXAMPLE)
 @blueprint.errors(*ALWAYS, 403, 404, *DEPENDENCIES)
+@audit.always
 def get_ssh_key(server_id: str) -> Response:
     """Read a server's private SSH key.
 

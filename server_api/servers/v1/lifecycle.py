@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from uuid import UUID, uuid4
 
-from server_api.servers import conditional_update, offers, tags
+from server_api.servers import conditional_update, create_permission, offers, tags
 from server_api.servers.errors import Conflict, Forbidden, InvalidRequest, NotFound, Unprocessable
 from server_api.servers.lookup import PERMISSION
 from server_api.servers.model import API_VERSION_2, Metadata, NetworkAttachment, Phase, Server, ServerSpec, Tag
@@ -66,7 +66,7 @@ class LifecycleV1:
         Of image only the existence is checked, of flavor and user data nothing, and of security groups only that their
         IDs are some.
         """
-        scope.require(caller, "create")
+        create_permission.require(caller, scope.organization_id, scope.project_id)
         identity = scope.identity(self._directory)
         self._check_image(identity, request.image_id, scope.organization_id)
         network = scope.network(self._directory, request.network_id)
@@ -172,6 +172,7 @@ def _group_ids(asked: tuple[str | None, ...] | None) -> tuple[str, ...] | None:
 
 
 def _metadata(caller: Caller, scope: Scope, request: ServerWrite, identity: Identity, network: Network) -> Metadata:
+    organization_id, project_id = create_permission.attribution(caller, scope.organization_id, scope.project_id)
     return Metadata(
         name=request.name,
         organization_id=scope.organization_id,
@@ -181,7 +182,7 @@ def _metadata(caller: Caller, scope: Scope, request: ServerWrite, identity: Iden
         description=request.description or None,
         creator=caller.subject,
         principal_creator=caller.actor,
-        principal_organization_id=scope.organization_id,
-        principal_project_id=scope.project_id,
+        principal_organization_id=organization_id,
+        principal_project_id=project_id,
         owner_uid=network.uid,
     )

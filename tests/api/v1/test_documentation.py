@@ -6,7 +6,7 @@ from typing import Any
 
 from flask.testing import FlaskClient
 
-ERRORS = {"400", "401", "403", "404", "410", "500", "502", "504"}
+ERRORS = {"400", "401", "403", "404", "410", "429", "500", "502", "504"}
 BODY = {"413", "415", "422", "409"}
 SERVERS = "/api/v1/organizations/{organizationID}/projects/{projectID}/identities/{identityID}/servers"
 ONE = f"{SERVERS}/{{serverID}}"

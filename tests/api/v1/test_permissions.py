@@ -10,7 +10,9 @@ import yaml
 from flask.testing import FlaskClient
 
 from server_api.access.acl import OPERATIONS
-from server_api.access.token_file import TokenFile, digest
+from server_api.access.digests import token_digest
+from server_api.access.source import CallerAuthenticator
+from server_api.access.token_file import TokenFile
 from server_api.http.application import build_app
 from server_api.http.services import Services
 from server_api.settings import Settings
@@ -54,9 +56,11 @@ def call(services: Services, settings: Settings, tmp_path: Any) -> Any:
 
     def call(method: str, path: str, scope: str, operations: list[str]) -> Any:
         tokens = tmp_path / "tokens.yaml"
-        entry = {"sha256": digest("t"), "subject": "t", "accountType": "user", "acl": acl(scope, operations)}
+        entry = {"sha256": token_digest("t"), "subject": "t", "accountType": "user", "acl": acl(scope, operations)}
         tokens.write_text(yaml.safe_dump({"tokens": [entry]}))
-        client = checked_client(build_app(replace(services, authenticator=TokenFile(tokens)), settings))
+        tokens.chmod(0o600)
+        authenticator = CallerAuthenticator(TokenFile(tokens))
+        client = checked_client(build_app(replace(services, authenticator=authenticator), settings))
         return client.open(path, method=method, headers={"Authorization": "Bearer t"}, json=body())
 
     return call

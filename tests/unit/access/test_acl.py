@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from server_api.access.acl import Acl, InvalidAcl
+from server_api.servers.ports import GrantScope
 
 READ = {"name": "region:servers", "operations": ["read"]}
 CREATE = {"name": "region:servers", "operations": ["create"]}
@@ -107,3 +108,63 @@ def test_an_organization_named_twice_has_the_rights_of_both_entries() -> None:
 
     assert acl.allows("region:servers", "read", "O1")
     assert acl.allows("region:servers", "create", "O1", "P1")
+
+
+IN_ALL_SCOPES = {
+    "global": [READ],
+    "organizations": [
+        {"id": "O1", "endpoints": [CREATE], "projects": [{"id": "P1", "endpoints": [READ, CREATE]}]},
+        {"id": "O2", "projects": [{"id": "P2", "endpoints": [CREATE]}]},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("operation", "organization", "project", "scopes"),
+    [
+        ("read", "O1", "P1", {GrantScope.GLOBAL, GrantScope.PROJECT}),
+        ("create", "O1", "P1", {GrantScope.ORGANIZATION, GrantScope.PROJECT}),
+        ("create", "O1", "P9", {GrantScope.ORGANIZATION}),
+        ("create", "O2", "P2", {GrantScope.PROJECT}),
+        ("create", "O2", "P9", set()),
+        ("read", "O9", "P9", {GrantScope.GLOBAL}),
+        ("delete", "O1", "P1", set()),
+    ],
+)
+def test_a_right_is_granted_at_every_scope_that_covers_the_project(
+    operation: str, organization: str, project: str, scopes: set[GrantScope]
+) -> None:
+    acl = Acl.from_document(IN_ALL_SCOPES)
+
+    assert acl.granted_at("region:servers", operation, organization, project) == scopes
+    assert acl.allows("region:servers", operation, organization, project) == bool(scopes)
+
+
+def test_a_limit_takes_away_at_every_scope_and_organizations_stay_named() -> None:
+    acl = Acl.from_document(IN_ALL_SCOPES)
+
+    only_create = acl.limited_to(frozenset({("region:servers", "create")}))
+    assert only_create.everywhere == frozenset()
+    assert only_create.organizations["O1"].grants == {("region:servers", "create")}
+    assert only_create.organizations["O1"].projects == {"P1": {("region:servers", "create")}}
+
+    nothing = acl.limited_to(frozenset())
+    assert set(nothing.organizations) == {"O1", "O2"}
+    assert not nothing.allows("region:servers", "read", "O1", "P1")
+
+
+def test_a_union_grants_what_any_of_them_grants() -> None:
+    lists = [
+        Acl.from_document({"global": [READ]}),
+        Acl.from_document({"organizations": [{"id": "O1", "projects": [{"id": "P1", "endpoints": [CREATE]}]}]}),
+        Acl.from_document({"organizations": [{"id": "O1", "endpoints": [READ], "projects": [{"id": "P1"}]}]}),
+        Acl.from_document({"organizations": [{"id": "O2"}]}),
+    ]
+
+    union = Acl.union(lists)
+
+    assert union.everywhere == {("region:servers", "read")}
+    assert set(union.organizations) == {"O1", "O2"}
+    assert union.organizations["O1"].grants == {("region:servers", "read")}
+    assert union.organizations["O1"].projects == {"P1": {("region:servers", "create")}}
+    assert Acl.union([]) == Acl()

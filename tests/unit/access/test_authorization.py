@@ -67,3 +67,15 @@ def test_restricting_a_list_to_the_callers_organizations_counts_as_consulted() -
 
     assert restricted.organization_ids
     assert restricted.consulted
+
+
+def test_the_first_question_says_whose_object_it_is_about_and_the_last_refusal_what_is_lacking() -> None:
+    asked = caller(PROJECT_READER)
+
+    assert (asked.concerned, asked.lacking) == (None, None)
+    asked.may("n", "read", "O1", "P1")
+    assert (asked.concerned, asked.lacking) == (("O1", "P1"), None)
+    asked.may("n", "update", "O1", None)
+    asked.granted_at("m", "create", "O2", "P2")
+    asked.may("n", "read", "O1", "P1")
+    assert (asked.concerned, asked.lacking) == (("O1", "P1"), ("m", "create"))

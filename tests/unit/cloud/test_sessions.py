@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import logging
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -40,6 +42,19 @@ def test_b80_an_expired_token_is_renewed_exactly_once_under_concurrent_calls(nov
 
     assert answers == [[]] * 20
     assert wire.log_ins == 2
+
+
+def test_a_log_in_is_forgotten_after_a_while_whether_it_is_used_or_not(settings):
+    now = [0.0]
+    pool = SessionPool(replace(settings, cloud_session_seconds=60), timer=lambda: now[0])
+    credential, other = (CloudCredential("http://127.0.0.1:1", "user", "p", project) for project in ("one", "two"))
+    used, unused = pool.clients(credential), weakref.ref(pool.clients(other))
+    now[0] = 59.0
+    assert pool.clients(credential) is used
+    now[0] = 61.0
+    assert pool.clients(credential) is not used
+    gc.collect()
+    assert unused() is None
 
 
 def test_b77_every_request_carries_the_trace_of_the_work_in_hand(nova, wire):

@@ -17,6 +17,7 @@ from server_api.http.errors import code_of, document
         (414, "invalid_request"),
         (415, "unsupported_media_type"),
         (422, "unprocessable_content"),
+        (429, "too_many_requests"),
         (431, "invalid_request"),
         (500, "server_error"),
         (502, "server_error"),

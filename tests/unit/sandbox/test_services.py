@@ -8,7 +8,7 @@ from server_api.sandbox import services
 from server_api.sandbox.errors import StepFailed
 from server_api.sandbox.layout import Layout
 from server_api.sandbox.processes import Processes
-from server_api.sandbox.services import API, CONTROLLER, KUBERNETES, Choices, choose
+from server_api.sandbox.services import API, CONTROLLER, IDENTITY, KUBERNETES, Choices, choose
 
 
 @pytest.fixture
@@ -72,3 +72,29 @@ def test_a_setting_of_the_user_reaches_the_processes(layout: Layout, monkeypatch
     environment = services.environment(layout, choices)
     assert environment["SERVER_API_MONITOR_SECONDS"] == "3"
     assert environment["SERVER_API_BIND"] == f"127.0.0.1:{choices.ports[API]}"
+
+
+def test_callers_come_from_a_file_unless_the_identity_service_is_asked_for(layout: Layout) -> None:
+    processes = Processes(layout.directory)
+    by_file = choose(layout, processes, None, None)
+    by_service = choose(layout, processes, None, None, identity_service=True)
+
+    assert IDENTITY not in by_file.names
+    assert "SERVER_API_IDENTITY_URL" not in services.environment(layout, by_file)
+    assert by_service.names == (KUBERNETES, IDENTITY, API, CONTROLLER)
+    environment = services.environment(layout, by_service)
+    assert environment["SERVER_API_IDENTITY_SOURCE"] == "identity-service"
+    assert environment["SERVER_API_IDENTITY_URL"] == by_service.url(IDENTITY)
+    by_service.remember(layout)
+    assert Choices.remembered(layout) == by_service
+
+
+def test_what_runs_is_not_given_other_callers(layout: Layout) -> None:
+    processes = Processes(layout.directory)
+    choose(layout, processes, None, None).remember(layout)
+    processes.start(API, ["sleep", "60"])
+    try:
+        with pytest.raises(StepFailed, match="api runs with callers from elsewhere"):
+            choose(layout, processes, None, None, identity_service=True)
+    finally:
+        processes.stop()

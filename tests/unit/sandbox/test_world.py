@@ -1,11 +1,14 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from server_api.access.acl import Acl
+from server_api.access.authentication import Credentials
+from server_api.access.source import CallerAuthenticator
 from server_api.access.token_file import TokenFile
 from server_api.sandbox.memory import Memory
-from server_api.sandbox.seed import write_tokens
+from server_api.sandbox.seed import write_identity, write_tokens
 from server_api.sandbox.world import World
 
 
@@ -54,12 +57,35 @@ def test_only_the_admin_may_satisfy_gates_and_create_images_for_the_organization
 def test_the_file_of_tokens_opens_to_each_caller_and_holds_no_token(world: World, tmp_path: Path) -> None:
     path = tmp_path / "tokens.yaml"
     write_tokens(path, world)
-    tokens = TokenFile(path)
+    tokens = CallerAuthenticator(TokenFile(path))
     for caller in world.callers.values():
-        principal = tokens.authenticate(f"Bearer {caller.token}")
+        principal = tokens.authenticate(Credentials(authorization=f"Bearer {caller.token}"))
         assert principal.subject == f"{caller.role.lower()}@sandbox"
         assert caller.token not in path.read_text()
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_stand_in_identity_service_knows_the_same_callers_and_each_project(world: World, tmp_path: Path) -> None:
+    tokens, identity = tmp_path / "tokens.yaml", tmp_path / "identity.yaml"
+    write_tokens(tokens, world)
+    write_identity(identity, world)
+    file, service = yaml.safe_load(tokens.read_text()), yaml.safe_load(identity.read_text())
+    assert {name: service[name] for name in file} == file
+    assert service["organizations"] == [
+        {"id": tenant.organization_id, "projects": [tenant.project_id]} for tenant in world.tenants
+    ]
+    assert identity.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_service_has_what_the_contract_gives_it_everywhere(world: World, tmp_path: Path) -> None:
+    path = tmp_path / "tokens.yaml"
+    write_tokens(path, world)
+    (service,) = yaml.safe_load(path.read_text())["services"]
+    acl = Acl.from_document(service["acl"])
+    assert service["commonName"] == "unikorn-compute"
+    for operation in ("create", "read", "update", "delete"):
+        assert acl.allows("region:servers", operation, "any organization", "any project")
+    assert not acl.allows("region:networks:v2", "create", "any organization", "any project")
 
 
 def test_no_secret_is_shown_by_repr(world: World) -> None:

@@ -978,11 +978,20 @@ def test_u08_another_image_reads_as_provisioning_at_once_and_not_only_after_the_
     assert provisioning_status(updated) == "provisioning"
 
 
-def test_b22_another_image_before_the_first_boot_is_no_rebuild() -> None:
+def test_b22_another_image_before_there_is_an_instance_is_no_rebuild() -> None:
     world = World(server())
     world.cloud.offers.exported_images.append(image(id=OTHER_ID))
 
     assert world.update(update_request(image_id=OTHER_ID)).status.rebuild is None
+
+
+def test_b22_another_image_before_the_first_boot_reads_as_provisioning_at_once() -> None:
+    """The pass that created the instance has ended with success, and the instance has the old image."""
+    building = available(ServerStatus(phase="Building", scheduled_at=EARLIER), Reason.PROVISIONED, "done", EARLIER)
+    world = World(server(status=building))
+    world.cloud.offers.exported_images.append(image(id=OTHER_ID))
+
+    assert provisioning_status(world.update(update_request(image_id=OTHER_ID))) == "provisioning"
 
 
 @pytest.mark.parametrize("error", [StateConflict("kubernetes", "changed"), Unavailable("kubernetes", "down")])

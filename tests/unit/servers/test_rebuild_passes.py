@@ -725,3 +725,16 @@ def test_a_server_of_v1_is_never_rebuilt_whatever_image_is_stored_for_it() -> No
         assert world.run().outcome is Outcome.SUCCESS
 
     assert (world.marker, world.submitted) == (None, [])
+
+
+def test_b22_a_rebuild_that_was_recorded_before_the_first_boot_waits_for_it() -> None:
+    world = World(
+        "Initiated", ServerStatus(scheduled_at=EARLIER), launched_at=None, status="BUILD", task_state="spawning"
+    )
+    for _ in range(3):
+        assert world.run().outcome is Outcome.YIELD
+    assert (world.marker, world.submitted) == ((NEW, "Initiated"), [])
+
+    world.compute.show(showing(status="ACTIVE", task_state=None, launched_at=EARLIER))
+    world.run()
+    assert world.submitted == [NEW]
