@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from server_api.sandbox.region import Region
 from server_api.sandbox.services import NAMESPACE
-from server_api.sandbox.world import World
+from server_api.sandbox.world import Tenant, World
 from server_api.servers.model import API_VERSION_2
 from server_api.servers.ports import Missing
 from server_api.store import kinds, labels
@@ -37,7 +37,8 @@ def stored(region: Region, count: int) -> Iterator[list[str]]:
     ids: list[str] = []
     try:
         for number in range(count):
-            body = _server(world, number)
+            body = server_object(world, world.first, str(uuid4()), f"stored-{number}")
+            body["spec"]["pause"] = True
             created = kubernetes.create(kinds.SERVER, NAMESPACE, body)
             ids.append(created["metadata"]["name"])
             version = created["metadata"]["resourceVersion"]
@@ -49,15 +50,16 @@ def stored(region: Region, count: int) -> Iterator[list[str]]:
                 kubernetes.delete(kinds.SERVER, NAMESPACE, id_)
 
 
-def _server(world: World, number: int) -> dict[str, Any]:
-    tenant = world.first
+def server_object(world: World, tenant: Tenant, id_: str, name: str) -> dict[str, Any]:
+    """Return a server with a floating IP on the tenant's network, as a create through the API stores it."""
+    first_image = next(iter(world.images.values()))
     return {
         "apiVersion": kinds.SERVER.api_version,
         "kind": kinds.SERVER.name,
         "metadata": {
-            "name": str(uuid4()),
+            "name": id_,
             "labels": {
-                labels.NAME: f"stored-{number}",
+                labels.NAME: name,
                 labels.ORGANIZATION: tenant.organization_id,
                 labels.PROJECT: tenant.project_id,
                 labels.REGION_ID: world.region_id,
@@ -68,10 +70,9 @@ def _server(world: World, number: int) -> dict[str, Any]:
             "annotations": {labels.CREATOR: "benchmark", labels.DESCRIPTION: "one of many"},
         },
         "spec": {
-            "pause": True,
-            "tags": [{"name": "number", "value": str(number)}],
+            "tags": [{"name": "name", "value": name}],
             "flavorID": world.flavors["virtual"].id,
-            "image": {"id": world.images["ready"].id},
+            "image": {"id": first_image.id},
             "networks": [{"id": tenant.network_id}],
             "securityGroups": [{"id": tenant.security_group_id}],
             "publicIPAllocation": {"enabled": True},

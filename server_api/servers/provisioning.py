@@ -30,6 +30,9 @@ from server_api.servers.user_data_augmentation import augment
 
 CREATE_ATTEMPTS = 3
 
+CLASH_SECONDS = 0.5
+"""When to look again after a lost write: many servers on one network hold on to it at the same time."""
+
 _REASONS = {
     Outcome.SUCCESS: Reason.PROVISIONED,
     Outcome.YIELD: Reason.PROVISIONING,
@@ -77,8 +80,12 @@ class Provisioner:
             self._steps(progress)
         except Stop as stop:
             return stop
-        except (StateConflict, Unavailable) as error:
-            # Another writer was faster, or a dependency is down: neither says that the server cannot be built.
+        except StateConflict as error:
+            # Another writer was faster, which is over in a moment, or the cloud is busy with what the pass wants.
+            again_in = CLASH_SECONDS if error.dependency == "kubernetes" else None
+            return Stop(Outcome.YIELD, str(error), again_in)
+        except Unavailable as error:
+            # It does not say that the server cannot be built.
             return Stop(Outcome.YIELD, str(error), unreachable=is_unreachable(error))
         except PortError as error:
             return Stop(Outcome.ERROR, str(error), unreachable=is_unreachable(error))

@@ -18,7 +18,18 @@ V1 = (
     "tests/unit/servers/v1",
     "tests/integration/test_v1_surface.py",
 )
-REST = ("server_api", "migrations", "tests", "benchmarks", "setup.cfg", "setup.py", "wsgi.py", "docs", "README.md", "deploy")
+REST = (
+    "server_api",
+    "migrations",
+    "tests",
+    "benchmarks",
+    "setup.cfg",
+    "setup.py",
+    "wsgi.py",
+    "docs",
+    "README.md",
+    "deploy",
+)
 REPRESENTATIVE = (
     "tests/api/test_create.py",
     "tests/api/test_read.py",

@@ -43,7 +43,7 @@ from server_api.servers.ports import (
     TimedOut,
     Unavailable,
 )
-from server_api.servers.provisioning import Provisioner
+from server_api.servers.provisioning import CLASH_SECONDS, Provisioner
 from server_api.servers.surroundings import Identity, PlacementPreflight, Region
 from server_api.servers.tags import instance_metadata
 from server_api.servers.user_data_augmentation import augment
@@ -738,6 +738,7 @@ def test_a_clash_over_an_edge_yields(step: str) -> None:
     result = world.run()
 
     assert_ended(result, Outcome.YIELD, "Provisioning", "the object has been modified")
+    assert result.again_in == CLASH_SECONDS
     assert (len(world.cloud.compute.orders), result.status.private_ip) == (
         (0, None) if step == "hold" else (1, "192.168.0.7")
     )
