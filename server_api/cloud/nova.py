@@ -252,10 +252,13 @@ def _image_id(image: Any) -> str | None:
 
 
 def _time(text: str | None) -> datetime | None:
-    """``created`` ends in Z; ``launched_at`` names no zone and is in UTC."""
+    """``created`` ends in Z; ``launched_at`` names no zone and is in UTC.
+
+    Whole seconds, which is all that a stored object keeps: more would differ from it at every look.
+    """
     if not text:
         return None
-    moment = datetime.fromisoformat(text)
+    moment = datetime.fromisoformat(text).replace(microsecond=0)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 

@@ -111,7 +111,9 @@ class Controller:
         servers = fence.servers(dependencies.servers)
         cloud = fence.cloud(dependencies.cloud)
         references = fence.references(dependencies.references)
-        provisioner = provisioner or partial(Provisioner, create_attempts=settings.create_attempts)
+        provisioner = provisioner or partial(
+            Provisioner, create_attempts=settings.create_attempts, clock=dependencies.clock
+        )
         self._reconciler = Reconciler(
             servers,
             provisioner(servers, dependencies.directory, references, cloud),

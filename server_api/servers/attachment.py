@@ -47,7 +47,7 @@ def _create_port(progress: Progress, networking: Networking, order: PortOrder) -
     if standing is not None and standing.kind is CloudRequestKind.REBUILD:
         # There is one record, and that of a rebuild says more: somebody took the port from an instance that exists.
         return networking.create_port(order)
-    progress.record(CloudRequest(CloudRequestKind.CREATE_PORT, progress.now))
+    progress.record(CloudRequest(CloudRequestKind.CREATE_PORT, progress.moment()))
     try:
         return networking.create_port(order)
     except Unavailable as error:
@@ -85,7 +85,7 @@ def _create_floating_ip(progress: Progress, networking: Networking, port: Port) 
     standing = progress.server.metadata.cloud_request
     if any(may_come_late(standing, kind, progress.now) for kind in _SAYING_MORE):
         return networking.create_floating_ip(port.id)
-    progress.record(CloudRequest(CloudRequestKind.CREATE_FLOATING_IP, progress.now))
+    progress.record(CloudRequest(CloudRequestKind.CREATE_FLOATING_IP, progress.moment()))
     floating_ip = networking.create_floating_ip(port.id)
     progress.record(None)
     return floating_ip

@@ -89,7 +89,7 @@ def remove_failed_instance(progress: Progress, tenancy: Tenancy, attempts: int) 
     progress.become(_reset(progress.server.status, progress.now))
     if instance is not None:
         # Conditional, so that a pass that was held up while another made the next attempt does not remove that.
-        progress.record(CloudRequest(CloudRequestKind.REMOVE, progress.now))
+        progress.record(CloudRequest(CloudRequestKind.REMOVE, progress.moment()))
         removal.remove_instance(tenancy.compute, instance)
     removal.remove_port(tenancy.networking, progress.server, progress.now)
     # What comes next is a create of its own, which need not wait for this one.

@@ -36,7 +36,7 @@ def create_instance(
     _refuse_second(progress)
     order = _order(progress, tenancy, port, user_data)
     admit()
-    progress.record(CloudRequest(CloudRequestKind.CREATE, progress.now))
+    progress.record(CloudRequest(CloudRequestKind.CREATE, progress.moment()))
     try:
         instance = tenancy.compute.create(order)
     except Unavailable as error:

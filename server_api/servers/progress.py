@@ -7,21 +7,27 @@ from datetime import datetime
 
 from server_api.servers.model import CloudRequest, Server, ServerStatus
 from server_api.servers.outcomes import PassEvent
-from server_api.servers.ports import EventType, ServerStore
+from server_api.servers.ports import Clock, EventType, ServerStore
 
 
 class Progress:
     """What a pass has learned of its server, written and has to tell, so that a pass that stops keeps all of it.
 
-    ``server`` carries the status as the pass will leave it, ``stored`` is what the store holds.
+    ``server`` carries the status as the pass will leave it, ``stored`` is what the store holds. ``now`` is when the
+    pass began.
     """
 
-    def __init__(self, servers: ServerStore, server: Server, now: datetime) -> None:
+    def __init__(self, servers: ServerStore, server: Server, now: datetime, clock: Clock | None = None) -> None:
         self._servers = servers
+        self._clock = clock
         self.server = server
         self.stored = server
         self.now = now
         self.events: list[PassEvent] = []
+
+    def moment(self) -> datetime:
+        """Return the time by now, which a pass over a slow cloud may have reached long after it began."""
+        return self.now if self._clock is None else self._clock.now()
 
     def learn(self, **changes: object) -> None:
         """Change these fields of the status."""

@@ -13,6 +13,7 @@ from server_api.servers.lookup import find_instance, had_instance
 from server_api.servers.model import API_VERSION_2, Reason, Server
 from server_api.servers.outcomes import Outcome, PassResult, Stop, is_unreachable
 from server_api.servers.ports import (
+    Clock,
     Cloud,
     Directory,
     PortError,
@@ -42,7 +43,11 @@ _REASONS = {
 
 
 class Provisioner:
-    """Runs create and update passes. ``create_attempts``: how many creates of an instance may fail in all."""
+    """Runs create and update passes.
+
+    ``create_attempts``: how many creates of an instance may fail in all. ``clock`` tells when a request is sent; None:
+    when its pass began.
+    """
 
     def __init__(
         self,
@@ -51,12 +56,14 @@ class Provisioner:
         references: References,
         cloud: Cloud,
         create_attempts: int = CREATE_ATTEMPTS,
+        clock: Clock | None = None,
     ) -> None:
         self._servers = servers
         self._directory = directory
         self._references = references
         self._cloud = cloud
         self._create_attempts = create_attempts
+        self._clock = clock
 
     def run(self, server: Server, now: datetime) -> PassResult:
         """Run one pass over a server that is not being deleted, and return what came of it.
@@ -64,7 +71,7 @@ class Provisioner:
         A dependency's failure is an outcome whose condition says why, never an exception. One that is down or slow
         makes the pass yield; one that refuses makes it fail.
         """
-        progress = Progress(self._servers, server, now)
+        progress = Progress(self._servers, server, now, self._clock)
         stop = self._outcome(progress)
         return PassResult(
             stop.outcome,

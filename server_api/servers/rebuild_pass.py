@@ -89,7 +89,7 @@ def _submit(progress: Progress, compute: Compute, instance: Instance, sent: _Sen
         # What became of it is for the next look to say.
         raise Stop(Outcome.YIELD, "the cloud had taken the rebuild", MARKED_SECONDS)
     before = compute.last_rebuild(instance.id)
-    progress.record(CloudRequest(CloudRequestKind.REBUILD, progress.now, image_id, before))
+    progress.record(CloudRequest(CloudRequestKind.REBUILD, progress.moment(), image_id, before))
     try:
         compute.rebuild(instance.id, image_id)
     except Unavailable as error:

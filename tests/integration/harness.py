@@ -4,19 +4,23 @@ import os
 import secrets
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from server_api.sandbox import services
 from server_api.sandbox.api_client import ApiClient
+from server_api.sandbox.layout import REPOSITORY
 from server_api.sandbox.openstack import write_rules
+from server_api.sandbox.processes import Process, Processes
 from server_api.sandbox.region import Region
 from server_api.sandbox.rest import OpenStackUser
-from server_api.sandbox.services import NAMESPACE
+from server_api.sandbox.services import CONTROLLER, NAMESPACE
 from server_api.sandbox.tenancy import Tenancy
 from server_api.sandbox.waiting import wait_for
 from server_api.sandbox.world import Tenant
 from server_api.servers.ports import Missing
 from server_api.store import kinds
+from tests.integration.orphans import orphans
 
 Item = dict[str, Any]
 
@@ -31,6 +35,7 @@ class Sandbox:
         self.environment = region.environment()
         self.kubernetes = region.kubernetes()
         self.cloud = self.cloud_of(self.world.first)
+        self._known_orphans: list[str] = []
         self._apis = {
             caller.role: ApiClient(self.environment["SERVER_API_URL"], caller.token)
             for caller in self.world.callers.values()
@@ -114,6 +119,14 @@ class Sandbox:
         self.api().delete(server_id)
         self.gone(server_id)
 
+    def change_image(self, server_id: str, image: str) -> str:
+        """Ask for another of the world's images, by its key there, and return its ID."""
+        target, server = self.world.images[image].id, self.read(server_id)
+        spec = {**server["spec"], "imageId": target}
+        answer = self.api().update(server_id, {"metadata": server["metadata"], "spec": spec})
+        assert answer.status_code == 202, answer.text
+        return target
+
     def stored(self, server_id: str) -> Item | None:
         """Return the server as Kubernetes stores it, None if it does not."""
         try:
@@ -126,9 +139,85 @@ class Sandbox:
         conditions = ((self.stored(server_id) or {}).get("status") or {}).get("conditions") or []
         return next((condition for condition in conditions if condition["type"] == type_), {})
 
+    def admin(self) -> OpenStackUser:
+        """Return OpenStack's administrator."""
+        openstack = self.region.openstack
+        return OpenStackUser(openstack.auth_url, "admin", openstack.admin_password, "admin")
+
+    def instance_action(self, name: str, action: Item) -> None:
+        """Do something to an instance behind our API's back, as its tenant: a body of Nova's action API."""
+        instance = self.cloud.instance(name)
+        assert instance
+        self.user_of(self.world.first).compute.post(f"/servers/{instance['id']}/action", json=action)
+
+    def instances_ever(self, name: str) -> list[Item]:
+        """Return every instance there is or ever was of exactly that name, as the administrator sees them."""
+        compute = self.admin().compute
+        return [
+            dict(item)
+            for deleted in ("false", "true")
+            for item in compute.get(
+                "/servers/detail", params={"all_tenants": "1", "deleted": deleted, "name": f"^{name}$"}
+            ).json()["servers"]
+            if item["name"] == name
+        ]
+
+    def assert_no_orphans(self) -> None:
+        """Assert that nothing is left, in the cloud or in Kubernetes, of servers that are gone, and nothing is double.
+
+        To be called once every deletion has ended. Each orphan is told once: it is not the next test's failure too.
+        """
+        found = [orphan for orphan in orphans(self) if orphan not in self._known_orphans]
+        self._known_orphans += found
+        assert not found, "\n".join(found)
+
     def kill(self, name: str) -> None:
         """Kill one of our processes without a chance to clean up."""
-        process = self.region.processes.find(name)
-        assert process
-        os.kill(process.pid, signal.SIGKILL)
+        self.signal(name, signal.SIGKILL)
         wait_for(f"{name} is dead", lambda: not self.region.processes.alive(name))
+
+    def signal(self, name: str, number: signal.Signals) -> None:
+        """Send a signal to one of our processes, or to one of OpenStack's, whose names begin with "openstack/"."""
+        os.kill(self.process(name).pid, number)
+
+    def process(self, name: str) -> Process:
+        """Return a running process by the name it has in ``names``."""
+        group, _, service = name.rpartition("/")
+        process = self._processes_of(group).find(service)
+        assert process, f"{name} does not run"
+        return process
+
+    @contextmanager
+    def standing_still(self, name: str) -> Iterator[None]:
+        """Let a process accept connections and answer nothing, inside of the block."""
+        self.signal(name, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.signal(name, signal.SIGCONT)
+
+    @contextmanager
+    def without(self, name: str) -> Iterator[None]:
+        """Have one of our processes, or one of OpenStack's, stopped inside of the block."""
+        group, _, service = name.rpartition("/")
+        self._processes_of(group).stop([service])
+        try:
+            yield
+        finally:
+            if group:
+                self.region.openstack.start()
+            else:
+                self._start(name)
+
+    def without_controller(self) -> AbstractContextManager[None]:
+        """Have the sandbox's own controller stopped inside of the block."""
+        return self.without(CONTROLLER)
+
+    def _processes_of(self, group: str) -> Processes:
+        return Processes(self.region.layout.openstack) if group else self.region.processes
+
+    def _start(self, name: str) -> None:
+        layout, choices = self.region.layout, self.region.choices
+        command = services.command(name, layout, choices)
+        self.region.processes.start(name, command, env=services.environment(layout, choices), cwd=REPOSITORY)
+        self.region.processes.wait_until_answering({name: choices.ready_url(name)})

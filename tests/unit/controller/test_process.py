@@ -14,7 +14,7 @@ from server_api.controller.threads import ThreadDied
 from server_api.servers.conditions import available
 from server_api.servers.model import Reason, Server
 from server_api.servers.outcomes import Outcome, PassResult
-from server_api.servers.ports import TimedOut
+from server_api.servers.ports import Clock, TimedOut
 from server_api.settings import Settings
 from tests.unit.controller.doubles import (
     NOW,
@@ -433,7 +433,7 @@ def test_the_default_rules_get_the_fenced_store_and_the_number_of_create_attempt
 ) -> None:
     made: list[tuple[Any, ...]] = []
 
-    def provisioner(*ports: Any, create_attempts: int) -> ScriptedPass:
+    def provisioner(*ports: Any, create_attempts: int, clock: Clock) -> ScriptedPass:
         made.append((*ports, create_attempts))
         return ScriptedPass()
 

@@ -47,6 +47,7 @@ from server_api.servers.provisioning import CLASH_SECONDS, Provisioner
 from server_api.servers.surroundings import Identity, PlacementPreflight, Region
 from server_api.servers.tags import instance_metadata
 from server_api.servers.user_data_augmentation import augment
+from tests.doubles.clock import FixedClock
 from tests.doubles.directory import InMemoryDirectory
 from tests.doubles.references import InMemoryReferences
 from tests.doubles.store import InMemoryServerStore
@@ -841,6 +842,19 @@ def test_b10_of_two_controllers_that_saw_no_instance_only_one_asks_for_it() -> N
 
     assert_ended(world.run(), Outcome.YIELD, "Provisioning", "the object has been modified")
     assert f"create {NAME}" not in world.journal
+
+
+def test_b10_a_create_counts_from_when_it_was_sent_and_not_from_when_its_pass_began() -> None:
+    """A pass may take a minute before it gets there."""
+    world = World()
+    clock = FixedClock(NOW + timedelta(seconds=50))
+    stored = world.store.put(server())
+
+    Provisioner(world.store, world.directory, world.references, world.cloud, clock=clock).run(stored, NOW)
+
+    request = world.store.stored(SERVER).metadata.cloud_request
+    assert request is not None
+    assert request.sent_at == clock.now()
 
 
 def test_b10_a_process_that_died_after_the_record_leaves_the_create_to_be_waited_for() -> None:
