@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from server_api.servers import removal
+from server_api.servers import naming, removal
 from server_api.servers.cloud_requests import may_come_late
 from server_api.servers.conditions import with_condition
 from server_api.servers.lookup import find_instance
@@ -80,24 +80,32 @@ def remove_failed_instance(progress: Progress, tenancy: Tenancy, attempts: int) 
         return
     if instance is None and not status.provider_create_retrying:
         _wait_for_a_fresh_list(progress)
-    if not status.provider_create_retrying:
-        progress.learn(provider_create_failures=status.provider_create_failures + 1, provider_create_retrying=True)
-    attempt = f"attempt {progress.server.status.provider_create_failures}/{max(1, attempts)}"
-    if not status.provider_create_retrying:
-        message = f"{attempt} to create the instance failed and is being removed{_fault(status)}"
-        progress.tell(EventType.NORMAL, "ProviderCreateRetrying", message)
-    progress.become(_reset(progress.server.status, progress.now))
+    ports = tenancy.networking.ports_named(naming.cloud_port(progress.server.id))
+    attempt = _begin_removal(progress, attempts)
+    # Conditional, and after the looks: a pass that was held up while another made the next attempt removes none of it.
+    progress.record(CloudRequest(CloudRequestKind.REMOVE, progress.moment()))
     if instance is not None:
-        # Conditional, so that a pass that was held up while another made the next attempt does not remove that.
-        progress.record(CloudRequest(CloudRequestKind.REMOVE, progress.moment()))
         removal.remove_instance(tenancy.compute, instance)
-    removal.remove_port(tenancy.networking, progress.server, progress.now)
+    removal.remove_ports(tenancy.networking, ports)
     # What comes next is a create of its own, which need not wait for this one.
     progress.record(None)
     progress.learn(provider_create_retrying=False)
     progress.become(closed_again(progress.server.spec, progress.server.status, progress.now))
     progress.tell(EventType.NORMAL, "ProviderCreateRetryReady", f"{attempt} is removed, the next one may begin")
     raise Stop(Outcome.YIELD, f"{attempt} to create the instance failed; trying again")
+
+
+def _begin_removal(progress: Progress, attempts: int) -> str:
+    """Count the failure, unless its removal is under way already, and return which attempt it was, for texts."""
+    status = progress.server.status
+    failures = status.provider_create_failures + (not status.provider_create_retrying)
+    progress.learn(provider_create_failures=failures, provider_create_retrying=True)
+    attempt = f"attempt {failures}/{max(1, attempts)}"
+    if not status.provider_create_retrying:
+        message = f"{attempt} to create the instance failed and is being removed{_fault(status)}"
+        progress.tell(EventType.NORMAL, "ProviderCreateRetrying", message)
+    progress.become(_reset(progress.server.status, progress.now))
+    return attempt
 
 
 def _wait_for_a_late_port(progress: Progress) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from server_api.servers import reference_edges
+from server_api.servers import naming, reference_edges
 from server_api.servers.cloud_requests import may_come_late
 from server_api.servers.conditions import available
 from server_api.servers.finalizers import blocks_deletion
@@ -15,6 +15,7 @@ from server_api.servers.ports import (
     Cloud,
     Directory,
     Missing,
+    Networking,
     PortError,
     References,
     ServerStore,
@@ -22,7 +23,7 @@ from server_api.servers.ports import (
     Tenancy,
 )
 from server_api.servers.progress import Progress
-from server_api.servers.removal import remove_instance, remove_port
+from server_api.servers.removal import remove_instance, remove_ports
 
 _REASONS = {Outcome.SUCCESS: Reason.DEPROVISIONED, Outcome.YIELD: Reason.DEPROVISIONING}
 
@@ -70,7 +71,7 @@ class Deprovisioner:
         tenancy = self._tenancy(server)
         if tenancy is not None:
             _remove_instance(progress, tenancy)
-            remove_port(tenancy.networking, progress.server, progress.now)
+            _remove_port(progress, tenancy.networking)
         reference_edges.release_all(self._references, server)
 
     def _tenancy(self, server: Server) -> Tenancy | None:
@@ -95,3 +96,11 @@ def _remove_instance(progress: Progress, tenancy: Tenancy) -> None:
         # Seen, so that there is nothing left to wait for once it is gone.
         progress.record(None)
     remove_instance(tenancy.compute, instance)
+
+
+def _remove_port(progress: Progress, networking: Networking) -> None:
+    """Delete the port. Raises Stop when there is none, and the cloud may still be about to create it."""
+    ports = networking.ports_named(naming.cloud_port(progress.server.id))
+    remove_ports(networking, ports)
+    if not ports and may_come_late(progress.server.metadata.cloud_request, CloudRequestKind.CREATE_PORT, progress.now):
+        raise Stop(Outcome.YIELD, "waiting to see whether the cloud created the port")

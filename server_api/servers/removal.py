@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Iterable
 
-from server_api.servers import naming
-from server_api.servers.cloud_model import Instance
-from server_api.servers.cloud_requests import may_come_late
-from server_api.servers.model import CloudRequestKind, Server
+from server_api.servers.cloud_model import Instance, Port
 from server_api.servers.outcomes import Outcome, Stop
 from server_api.servers.ports import Compute, Networking
 
@@ -32,15 +29,9 @@ def remove_instance(compute: Compute, instance: Instance) -> None:
         raise Stop(Outcome.YIELD, "waiting for the cloud to delete the instance", again_in=GONE_SOON_SECONDS)
 
 
-def remove_port(networking: Networking, server: Server, now: datetime) -> None:
-    """Delete the port, and before it what would outlive it: its floating IPs.
-
-    Raises Stop when there is none, and the cloud may still be about to create it.
-    """
-    ports = networking.ports_named(naming.cloud_port(server.id))
+def remove_ports(networking: Networking, ports: Iterable[Port]) -> None:
+    """Delete ports as they were just seen, and before each what would outlive it: its floating IPs."""
     for port in ports:
         for floating_ip in networking.floating_ips(port.id):
             networking.delete_floating_ip(floating_ip.id)
         networking.delete_port(port.id)
-    if not ports and may_come_late(server.metadata.cloud_request, CloudRequestKind.CREATE_PORT, now):
-        raise Stop(Outcome.YIELD, "waiting to see whether the cloud created the port")

@@ -9,7 +9,7 @@ number).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import pytest
@@ -20,8 +20,8 @@ from hypothesis.strategies import integers
 from server_api.controller import triggers
 from server_api.http.services import Services
 from server_api.sandbox.kubernetes import EmbeddedKubernetes
-from server_api.servers import create_retry, creation, deprovisioning, derived_status, lookup, rebuild_pass, removal
-from server_api.servers.cloud_model import Instance
+from server_api.servers import create_retry, creation, deprovisioning, derived_status, lookup, rebuild_pass
+from server_api.servers.cloud_model import Instance, Port
 from server_api.servers.model import Server
 from server_api.servers.ports import Networking, Tenancy
 from server_api.servers.progress import Progress
@@ -152,11 +152,11 @@ def _retry_whatever_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _leave_floating_ips(monkeypatch: pytest.MonkeyPatch) -> None:
-    def remove(networking: Networking, server: Server, _: object) -> None:
-        for port in networking.ports_named(f"server-{server.id}"):
+    def remove(networking: Networking, ports: Sequence[Port]) -> None:
+        for port in ports:
             networking.delete_port(port.id)
 
-    monkeypatch.setattr(deprovisioning, "remove_port", remove)
+    monkeypatch.setattr(deprovisioning, "remove_ports", remove)
 
 
 MUTATIONS = (
@@ -192,7 +192,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a deletion does not wait for a late port",
-        lambda monkeypatch: monkeypatch.setattr(removal, "may_come_late", lambda *_: False),
+        lambda monkeypatch: monkeypatch.setattr(deprovisioning, "may_come_late", lambda *_: False),
         (Create(0, trouble=Trouble("networking.create_port", Fault.LATE, 50.0)), Delete(0), PassTime(60)),
         "outlives its server",
     ),

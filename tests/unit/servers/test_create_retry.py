@@ -417,3 +417,13 @@ def test_b28_a_port_that_may_still_come_into_being_is_waited_for_before_the_remo
 
     assert world.run().outcome is Outcome.YIELD
     assert (len(world.cloud.compute.held), world.counted) == (1, (0, False))
+
+
+def test_a_pass_that_was_overtaken_does_not_take_the_next_attempts_port_either() -> None:
+    world = World(replace(FAILED, provider_create_failures=1, provider_create_retrying=True))
+    world.cloud.compute.held.clear()
+    world.store.lose_race()
+
+    world.provisioner.run(world.stored, world.clock.now())
+
+    assert len(world.cloud.networking.ports) == 1
