@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
+from unittest.mock import Mock
 from urllib.parse import urlsplit
 
 import pytest
@@ -31,7 +32,7 @@ pytestmark = [
 @pytest.fixture
 def url() -> Iterator[str]:
     # The page needs none of the use cases: only the document that describes them.
-    app = build_app(cast(Services, None), Settings())
+    app = build_app(cast(Services, Mock()), Settings())
     server = make_server("127.0.0.1", 0, app, threaded=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
