@@ -12,7 +12,8 @@ import structlog
 
 from server_api import deadline
 from server_api.controller.backoff import Backoff
-from server_api.servers.ports import AlreadyExists, Clock, Lease, Leases, PortError, StateConflict
+from server_api.servers.ports import AlreadyExists, Clock, PortError, StateConflict
+from server_api.servers.replica_ports import Lease, Leases
 
 _log = structlog.get_logger(__name__)
 

@@ -11,7 +11,8 @@ import structlog
 from server_api.controller.backoff import Backoff
 from server_api.controller.triggers import wakes
 from server_api.servers.model import Server
-from server_api.servers.ports import Change, Expired, PortError, ServerFeed, Unavailable
+from server_api.servers.ports import Expired, PortError, Unavailable
+from server_api.servers.replica_ports import Change, ServerFeed
 
 _SHORTEST_WATCH_SECONDS = 1.0
 """A watch that ends sooner, having shown nothing, is broken; asking again at once would be a hot loop."""

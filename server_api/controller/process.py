@@ -23,17 +23,9 @@ from server_api.controller.threads import Crew, ThreadDied, join_all
 from server_api.controller.work_queue import WorkQueue
 from server_api.controller.worker import Worker
 from server_api.servers.deprovisioning import Deprovisioner
-from server_api.servers.ports import (
-    Clock,
-    Cloud,
-    Directory,
-    Events,
-    Leases,
-    References,
-    ServerFeed,
-    ServerStore,
-)
+from server_api.servers.ports import Clock, Cloud, Directory, Events, References, ServerStore
 from server_api.servers.provisioning import Provisioner
+from server_api.servers.replica_ports import Leases, ServerFeed
 from server_api.settings import Settings
 
 STOP_SECONDS = 25.0

@@ -11,7 +11,7 @@ from datetime import datetime
 from server_api.servers import naming, removal
 from server_api.servers.cloud_requests import may_come_late
 from server_api.servers.conditions import with_condition
-from server_api.servers.lookup import find_instance
+from server_api.servers.lookup import BETWEEN_ATTEMPTS, find_instance
 from server_api.servers.model import (
     CloudRequest,
     CloudRequestKind,
@@ -128,8 +128,7 @@ def _reset(status: ServerStatus, now: datetime) -> ServerStatus:
     status = with_condition(
         status,
         ConditionType.HEALTHY,
-        ConditionStatus.UNKNOWN,
-        Reason.PROVISIONING,
+        *BETWEEN_ATTEMPTS,
         "the instance failed and is being replaced",
         now,
     )

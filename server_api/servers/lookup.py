@@ -12,6 +12,9 @@ from server_api.servers.surroundings import Region
 PERMISSION = "region:servers"
 """The permission for servers, in both generations of the API (contract 5.4)."""
 
+BETWEEN_ATTEMPTS = (ConditionStatus.UNKNOWN, Reason.PROVISIONING)
+"""Health of a server whose failed instance was removed, until the next one is created (contract 7.5)."""
+
 
 def readable_server(servers: ServerStore, caller: Caller, server_id: str) -> Server:
     """Return a v2 server if the caller may read it. Raises NotFound, Forbidden."""
@@ -86,8 +89,7 @@ def had_instance(status: ServerStatus) -> bool:
     healthy = status.condition(ConditionType.HEALTHY)
     if healthy is None:
         return False
-    # What the reset between two attempts leaves (contract 7.5).
-    return (healthy.status, healthy.reason) != (ConditionStatus.UNKNOWN, Reason.PROVISIONING)
+    return (healthy.status, healthy.reason) != BETWEEN_ATTEMPTS
 
 
 def _require(caller: Caller, operation: str, server: Server) -> None:

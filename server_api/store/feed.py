@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from server_api.servers.model import Server
-from server_api.servers.ports import Change
+from server_api.servers.replica_ports import Change
 from server_api.store import kinds
 from server_api.store.client import KubernetesClient
 from server_api.store.server_object import from_object
@@ -13,7 +13,7 @@ from server_api.store.tolerant import mapping, text
 
 
 class KubernetesServerFeed:
-    """``ports.ServerFeed`` by list and watch over one namespace."""
+    """``replica_ports.ServerFeed`` by list and watch over one namespace."""
 
     def __init__(self, client: KubernetesClient, namespace: str) -> None:
         self._client = client

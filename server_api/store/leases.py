@@ -5,14 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from server_api.servers.ports import Lease, Missing
+from server_api.servers.ports import Missing
+from server_api.servers.replica_ports import Lease
 from server_api.store import kinds
 from server_api.store.client import KubernetesClient, RawObject
 from server_api.store.tolerant import integer, mapping, moment, text
 
 
 class KubernetesLeases:
-    """``ports.Leases`` over one namespace."""
+    """``replica_ports.Leases`` over one namespace."""
 
     def __init__(self, client: KubernetesClient, namespace: str) -> None:
         self._client = client

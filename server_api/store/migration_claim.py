@@ -12,7 +12,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Self
 
-from server_api.servers.ports import AlreadyExists, Lease, Leases, Missing, PortError, StateConflict
+from server_api.servers.ports import AlreadyExists, Missing, PortError, StateConflict
+from server_api.servers.replica_ports import Lease, Leases
 
 NAME = "server-api-migrations"
 

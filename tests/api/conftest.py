@@ -17,6 +17,7 @@ from server_api.access.source import CallerAuthenticator
 from server_api.access.token_file import TokenFile
 from server_api.http.application import build_app
 from server_api.http.services import Ports, Services
+from server_api.sandbox.identity_service import StandInIdentityService
 from server_api.sandbox.kubernetes import EmbeddedKubernetes
 from server_api.servers.console import Console
 from server_api.servers.lifecycle import Lifecycle
@@ -31,6 +32,7 @@ from server_api.store.connection import configuration_source
 from server_api.store.credentials import KubernetesCredentials
 from server_api.store.directory import KubernetesDirectory
 from server_api.store.servers import KubernetesServerStore
+from tests.api.identity import document as identity_document
 from tests.api.openapi import Document
 from tests.api.world import NAMESPACE, PEOPLE, World
 from tests.doubles.clock import FixedClock
@@ -141,6 +143,21 @@ def services(world: World, settings: Settings, clock: FixedClock) -> Services:
         authenticator=CallerAuthenticator(TokenFile(settings.tokens_file)),
         readiness=world.client.ping,
     )
+
+
+@pytest.fixture(scope="session")
+def identity_service() -> Iterator[StandInIdentityService]:
+    with StandInIdentityService(identity_document()) as server:
+        yield server
+
+
+@pytest.fixture
+def identity(identity_service: StandInIdentityService) -> StandInIdentityService:
+    """The stand-in identity service, which knows what it knew at first and has been asked nothing yet."""
+    identity_service.know(identity_document())
+    identity_service.app.calls.clear()
+    identity_service.app.seen.clear()
+    return identity_service
 
 
 @pytest.fixture

@@ -18,8 +18,9 @@ from server_api.controller.reconciler import Reconciler, Requeue
 from server_api.sandbox.kubernetes import EmbeddedKubernetes
 from server_api.servers.deprovisioning import Deprovisioner
 from server_api.servers.model import Server
-from server_api.servers.ports import Change, Clock, Cloud, Expired, References, ServerStore
+from server_api.servers.ports import Clock, Cloud, Expired, References, ServerStore
 from server_api.servers.provisioning import Provisioner
+from server_api.servers.replica_ports import Change
 from server_api.store import kinds
 from server_api.store.client import KubernetesClient
 from server_api.store.directory import KubernetesDirectory
@@ -75,7 +76,7 @@ class StepQueue:
 
 
 class SteppedFeed:
-    """``ports.ServerFeed`` that tells of every change so far and then sets ``stop``, where a watch would wait.
+    """``replica_ports.ServerFeed`` that tells of every change so far and then sets ``stop``, where a watch would wait.
 
     It reads the log of the embedded API, so that it tells of the same changes as a watch and in the same order.
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -23,20 +22,6 @@ from tests.api.world import ORGANIZATION, OTHER_NETWORK, PEOPLE, PROJECT, SECOND
 
 SERVERS = "/api/v2/servers"
 NETWORK_IN_UNKNOWN_PROJECT = "aaaabbbb-1234-4678-9abc-def01234567f"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[StandInIdentityService]:
-    with StandInIdentityService(document()) as server:
-        yield server
-
-
-@pytest.fixture
-def identity(server: StandInIdentityService) -> StandInIdentityService:
-    server.know(document())
-    server.app.calls.clear()
-    server.app.seen.clear()
-    return server
 
 
 @pytest.fixture

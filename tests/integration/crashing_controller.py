@@ -24,7 +24,8 @@ from server_api.controller_app import dependencies
 from server_api.servers import cloud_requests
 from server_api.servers.finalizers import FINALIZER
 from server_api.servers.model import ConditionType, Server
-from server_api.servers.ports import Change, Cloud, ServerFeed, Tenancy
+from server_api.servers.ports import Cloud, Tenancy
+from server_api.servers.replica_ports import Change, ServerFeed
 from server_api.servers.surroundings import Region
 from server_api.settings import Settings
 

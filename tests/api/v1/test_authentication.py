@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,24 +13,10 @@ from server_api.sandbox.identity_service import StandInIdentityService
 from server_api.settings import Settings
 from tests.api.conftest import checked_client
 from tests.api.errors import assert_error
-from tests.api.identity import app_over, document, misbehaving
+from tests.api.identity import app_over, misbehaving
 from tests.api.service_caller import COMPUTE, headers
 from tests.api.v1.legacy import LIST, SERVERS, body, servers
 from tests.api.world import NOWHERE, ORGANIZATION, OTHER_ORGANIZATION, OTHER_PROJECT, PEOPLE, PROJECT, World
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[StandInIdentityService]:
-    with StandInIdentityService(document()) as server:
-        yield server
-
-
-@pytest.fixture
-def identity(server: StandInIdentityService) -> StandInIdentityService:
-    server.know(document())
-    server.app.calls.clear()
-    server.app.seen.clear()
-    return server
 
 
 @pytest.fixture

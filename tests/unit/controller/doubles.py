@@ -14,15 +14,14 @@ from server_api.servers.model import Metadata, NetworkAttachment, Server, Server
 from server_api.servers.outcomes import Outcome, PassResult
 from server_api.servers.ports import (
     AlreadyExists,
-    Change,
     EventType,
-    Lease,
     Missing,
     PortError,
     ServerSelector,
     StateConflict,
     Tenancy,
 )
+from server_api.servers.replica_ports import Change, Lease
 from server_api.servers.surroundings import FlavorMetadata, Region
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

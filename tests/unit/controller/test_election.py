@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server_api.controller.election import Elector, LostLeadership, Term
-from server_api.servers.ports import Lease, Missing, StateConflict, Unavailable
+from server_api.servers.ports import Missing, StateConflict, Unavailable
+from server_api.servers.replica_ports import Lease
 from tests.unit.controller.doubles import FakeTime, FixedClock, MemoryLeases
 
 TERM = Term(lease=15, renew=10, retry=2)

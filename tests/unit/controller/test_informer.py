@@ -8,7 +8,8 @@ import pytest
 from server_api.controller.backoff import Backoff
 from server_api.controller.informer import Informer
 from server_api.servers.model import Phase, Server
-from server_api.servers.ports import Change, Expired, PortError, ServerFeed, TimedOut, Unavailable
+from server_api.servers.ports import Expired, PortError, TimedOut, Unavailable
+from server_api.servers.replica_ports import Change, ServerFeed
 from tests.unit.controller.doubles import NOW, FakeTime, a_server
 
 EXPIRED = Expired("kubernetes", "410")

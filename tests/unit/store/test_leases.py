@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from server_api.servers import ports
-from server_api.servers.ports import Lease
+from server_api.servers.replica_ports import Lease
 from server_api.store import kinds
 from server_api.store.client import KubernetesClient
 from server_api.store.leases import KubernetesLeases

@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
-from server_api.servers.ports import AlreadyExists, Lease, StateConflict, Unavailable
+from server_api.servers.ports import AlreadyExists, StateConflict, Unavailable
+from server_api.servers.replica_ports import Lease
 from server_api.store.migration_claim import NAME, Claim, ClaimLost
 
 
