@@ -53,6 +53,14 @@ instance or forget one that is still there.
 _MISSING_IMAGE = re.compile(r"No image found with ID|Failed to find image")
 """What Glance's 404 about an image says, in text or markup: the same rule for a service without a JSON fault."""
 
+_NOVA_STATE_CLASH = re.compile(r"nova\.exception\.(UnexpectedTaskStateError|InstanceUpdateConflict)\b")
+"""What Nova's 500 names when an instance moved on between Nova's look at it and Nova's write.
+
+Nova checks the state twice: the first check answers 409, the second, which a reboot loses to the one before it, is
+caught by nobody. The request was not taken, as with a 409. Taken for a failure of Nova, a client that is told "later"
+by one reboot would be told "the cloud failed" by the next.
+"""
+
 _KEYSTONE_FAILURES = (
     keystone_exceptions.CatalogException,
     keystone_exceptions.AuthorizationFailure,
@@ -145,6 +153,8 @@ def _answer_error(dependency: str, status: int, error: Exception) -> PortError:
     retry_after = None if response is None else response.headers.get("Retry-After")
     if status == 404:
         kind: type[PortError] = Missing if _says_missing(dependency, response) else Unavailable
+    elif status == 500 and dependency == "nova" and _NOVA_STATE_CLASH.search(detail):
+        kind = StateConflict
     elif status in _STATUS_ERRORS:
         kind = _STATUS_ERRORS[status]
     else:

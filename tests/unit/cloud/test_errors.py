@@ -65,6 +65,28 @@ def test_b37_a_failed_answer_becomes_the_error_of_its_status(wire, answer, clien
     assert (failure.value.dependency, failure.value.detail, failure.value.retry_after) == ("nova", "said so", "7")
 
 
+UNEXPECTED = "Unexpected API Error. Please report this and attach the Nova API log if possible.\n<class '{}'>"
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        ("nova.exception.UnexpectedTaskStateError", StateConflict),
+        ("nova.exception.InstanceUpdateConflict", StateConflict),
+        ("nova.exception.MessagingTimeout", Unavailable),
+        ("keystoneauth1.exceptions.http.InternalServerError", Unavailable),
+    ],
+)
+def test_b37_a_500_of_nova_is_a_conflict_if_the_instance_moved_on_meanwhile(wire, answer, clients, raised, expected):
+    fault = {"computeFault": {"message": UNEXPECTED.format(raised), "code": 500}}
+    wire.answers[f"POST {ACTION}"] = answer(500, fault)
+
+    with pytest.raises(PortError) as failure:
+        NovaCompute(clients, lambda: clients).hard_reboot("1")
+
+    assert type(failure.value) is expected
+
+
 def test_novas_own_404_is_missing(wire, answer, clients):
     wire.answers[f"POST {ACTION}"] = answer(404, {"itemNotFound": {"message": "Instance 1 could not be found."}})
 
