@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from server_api.access.acl import Acl, InvalidAcl
+from server_api.access.acl import Acl, InvalidAcl, OrganizationGrants
 from server_api.access.authentication import ScopeRefused, Unauthenticated
 from server_api.access.http_client import Answer, HttpClient
 from server_api.access.identifiers import path_segment
@@ -57,8 +57,20 @@ class AclCache:
         if answer.status == 401:
             raise Unauthenticated("the credentials are no longer accepted")
         if answer.status in (403, 404):
-            raise ScopeRefused("the organization is not in the scope of the caller")
+            return _none_in(organization_id)
         raise Unavailable("identity", f"the access control list was answered {answer.status}", answer.retry_after)
+
+
+def _none_in(organization_id: str | None) -> Acl:
+    """Return no rights in an organization that does not exist or is not the caller's.
+
+    A refusal of its own would be another one than that of the check which follows, for an organization that exists
+    and grants nothing: by the difference anybody could find out which organizations there are. The organization stays
+    named, because a list that names none is not restricted (contract 5.6).
+    """
+    if organization_id is None:
+        raise ScopeRefused("the caller has no rights")
+    return Acl(organizations={organization_id: OrganizationGrants()})
 
 
 def _acl(answer: Answer) -> Acl:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from server_api import deadline
+from server_api.access.acl import Acl, OrganizationGrants
 from server_api.access.authentication import Credentials, ScopeRefused, Unauthenticated
 from server_api.access.client_certificate import ClientCertificates, trusted_networks
 from server_api.access.http_client import HttpClient
@@ -236,6 +237,17 @@ def test_rights_that_cannot_be_fetched_are_none(
 
     with pytest.raises(failure):
         source(stand_in).authenticate(bearer("alice"))
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_an_organization_that_grants_nothing_and_one_that_does_not_exist_are_the_same(
+    stand_in: StandInIdentityService, status: int
+) -> None:
+    stand_in.know(rules({"endpoint": "acl", "status": status}))
+
+    principal = source(stand_in).authenticate(bearer("alice", O1))
+
+    assert principal.acl == Acl(organizations={O1: OrganizationGrants()})
 
 
 @pytest.mark.parametrize(("endpoint", "failure"), [("exchange", Unauthenticated), ("acl", TimedOut)])
